@@ -1,0 +1,169 @@
+//! A confirmation: a firm, single-use offer to run one operation with one plan, for one actor, until it expires.
+
+use super::answer::Answer;
+use super::digest::Digest;
+use super::ids::{AccountId, ActorId, ConfirmationId, OrderId};
+use super::money::Money;
+use super::operation::Operation;
+use super::plan::{Plan, Warning};
+use super::time::Timestamp;
+use super::words::words;
+use serde::Serialize;
+
+words! {
+    /// Where a confirmation stands. Confirmed, declined, cancelled and expired are final.
+    pub enum Status {
+        /// Can be confirmed or cancelled.
+        Pending = "pending",
+        /// Confirmed by its actor; the provider's word is awaited.
+        Committing = "committing",
+        Confirmed = "confirmed",
+        Declined = "declined",
+        Cancelled = "cancelled",
+        Expired = "expired",
+    }
+}
+
+/// The only legal moves. Each happens at most once, by compare-and-set on the status it starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    Commit,
+    Cancel,
+    Expire,
+    Confirm,
+    Decline,
+}
+
+impl Move {
+    pub const fn from(self) -> Status {
+        match self {
+            Move::Commit | Move::Cancel | Move::Expire => Status::Pending,
+            Move::Confirm | Move::Decline => Status::Committing,
+        }
+    }
+
+    pub const fn to(self) -> Status {
+        match self {
+            Move::Commit => Status::Committing,
+            Move::Cancel => Status::Cancelled,
+            Move::Expire => Status::Expired,
+            Move::Confirm => Status::Confirmed,
+            Move::Decline => Status::Declined,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Confirmation {
+    pub confirmation_id: ConfirmationId,
+    pub actor: ActorId,
+    pub account: AccountId,
+    pub operation: Operation,
+    pub status: Status,
+    pub plan: Plan,
+    pub plan_digest: Digest,
+    pub attempt_digest: Digest,
+    pub warnings: Vec<Warning>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub order_id: Option<OrderId>,
+    /// What confirming it answered, once that is decided.
+    pub decision: Option<Answer>,
+}
+
+impl Confirmation {
+    /// The status at a point in time: the clock decides what is expired, not the worker that writes it down.
+    pub fn status_at(&self, now: Timestamp) -> Status {
+        match self.status {
+            Status::Pending if now >= self.expires_at => Status::Expired,
+            status => status,
+        }
+    }
+
+    pub fn view(&self, now: Timestamp) -> ConfirmationView<'_> {
+        let status = self.status_at(now);
+        ConfirmationView {
+            confirmation_id: &self.confirmation_id,
+            operation: "checkout",
+            status,
+            plan: &self.plan,
+            plan_digest: &self.plan_digest,
+            total: self.plan.total,
+            warnings: &self.warnings,
+            expires_at: self.expires_at,
+            created_at: self.created_at,
+            order_id: self.order_id.as_ref(),
+            next: self.next(status),
+        }
+    }
+
+    fn next(&self, status: Status) -> Next {
+        let id = &self.confirmation_id;
+        match status {
+            Status::Pending => Next {
+                confirm: Some(format!("/confirm-checkout/{id}")),
+                cancel: Some(format!("/confirmations/{id}")),
+                ..Next::default()
+            },
+            Status::Committing => Next { confirm: Some(format!("/confirm-checkout/{id}")), ..Next::default() },
+            Status::Confirmed => {
+                Next { order: self.order_id.as_ref().map(|order| format!("/orders/{order}")), ..Next::default() }
+            }
+            Status::Declined | Status::Cancelled | Status::Expired => {
+                Next { propose: Some("/checkout".to_owned()), ..Next::default() }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Confirmation)]
+pub struct ConfirmationView<'a> {
+    pub confirmation_id: &'a ConfirmationId,
+    #[schema(example = "checkout")]
+    pub operation: &'static str,
+    pub status: Status,
+    pub plan: &'a Plan,
+    pub plan_digest: &'a Digest,
+    pub total: Money,
+    pub warnings: &'a [Warning],
+    /// It can be confirmed strictly before this time. A replay never moves it.
+    pub expires_at: Timestamp,
+    pub created_at: Timestamp,
+    pub order_id: Option<&'a OrderId>,
+    pub next: Next,
+}
+
+/// What can be done next, as paths. `confirm` takes POST, `cancel` DELETE, `order` GET, `propose` POST.
+#[derive(Clone, Debug, Default, Serialize, utoipa::ToSchema)]
+pub struct Next {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub propose: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pending_and_committing_can_be_left() {
+        let moves = [Move::Commit, Move::Cancel, Move::Expire, Move::Confirm, Move::Decline];
+        let legal: Vec<_> = moves.iter().map(|m| (m.from(), m.to())).collect();
+        assert_eq!(
+            legal,
+            [
+                (Status::Pending, Status::Committing),
+                (Status::Pending, Status::Cancelled),
+                (Status::Pending, Status::Expired),
+                (Status::Committing, Status::Confirmed),
+                (Status::Committing, Status::Declined),
+            ]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Identifiers. Ours are a prefix and a UUIDv7 (RFC 9562) in its simple form, so that they sort by time and
+//! say what they name; product ids are the merchant's own SKUs.
+
+use super::words::text_column;
+use serde::{Deserialize, Serialize};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        #[schema(value_type = String, pattern = "^[a-z]{3}_[0-9a-f]{32}$")]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn generate() -> Self {
+                Self(format!(concat!($prefix, "_{}"), uuid::Uuid::now_v7().simple()))
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                let hex = text.strip_prefix(concat!($prefix, "_"))?;
+                let well_formed = hex.len() == 32 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+                well_formed.then(|| Self(text.to_owned()))
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        text_column!($name);
+    )+};
+}
+
+ids! {
+    /// A confirmation: `cnf_…`.
+    ConfirmationId = "cnf";
+    /// An order: `ord_…`.
+    OrderId = "ord";
+    /// A payment: `pay_…`.
+    PaymentId = "pay";
+    /// An actor: `act_…`.
+    ActorId = "act";
+    /// An account: `acc_…`.
+    AccountId = "acc";
+}
+
+/// A merchant's SKU: `[A-Za-z0-9_-]{1,64}`, case-sensitive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+#[diesel(sql_type = diesel::sql_types::Text)]
+#[schema(value_type = String, pattern = "^[A-Za-z0-9_-]{1,64}$", example = "MUG-BLUE")]
+pub struct ProductId(String);
+
+impl ProductId {
+    pub fn parse(text: &str) -> Option<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        let well_formed = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
+        well_formed.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ProductId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+text_column!(ProductId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_id_parses_and_another_kind_does_not() {
+        let id = ConfirmationId::generate();
+        assert_eq!(ConfirmationId::parse(id.as_str()), Some(id.clone()));
+        assert_eq!(OrderId::parse(id.as_str()), None);
+        assert_eq!(ConfirmationId::parse(&id.as_str().to_uppercase()), None);
+        assert_eq!(ConfirmationId::parse("cnf_1"), None);
+    }
+
+    #[test]
+    fn a_product_id_is_the_merchants_word() {
+        for good in ["A", "mug_1", "MUG-BLUE", &"x".repeat(64)] {
+            assert_eq!(ProductId::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a b", "é", "a/b", &"x".repeat(65)] {
+            assert_eq!(ProductId::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What Countersign is about, without a database, a network or a clock: pure types and functions. Times come in as
+//! arguments. Nothing here depends on another module of the crate.
+
+pub mod actor;
+pub mod address;
+pub mod answer;
+pub mod checkout;
+pub mod confirmation;
+pub mod digest;
+pub mod error;
+pub mod ids;
+pub mod key;
+pub mod money;
+pub mod operation;
+pub mod order;
+pub mod payment;
+pub mod plan;
+pub mod product;
+pub mod time;
+mod words;

@@ -1,0 +1,75 @@
+//! A payment: what we ask of the provider, and what is known of it.
+
+use super::ids::PaymentId;
+use super::money::Money;
+use super::words::{text_column, words};
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// `requested` until the provider's word is known; a time-out doesn't change it.
+    pub enum PaymentStatus {
+        Requested = "requested",
+        Succeeded = "succeeded",
+        Declined = "declined",
+    }
+}
+
+words! {
+    /// A payment as callers see it on an order.
+    pub enum CaptureStatus {
+        Captured = "captured",
+    }
+}
+
+/// The name of a payment method at the provider: `pm_…`. Which ones exist is the provider's business.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(value_type = String, example = "pm_sandbox_ok")]
+pub struct PaymentMethod(String);
+
+impl PaymentMethod {
+    pub fn parse(text: &str) -> Option<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let well_formed = text.starts_with("pm_") && text.len() <= 255 && text.bytes().all(allowed);
+        well_formed.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Our own idempotency key at the provider: one per payment, the same on every attempt, whoever retries.
+#[derive(Clone, Debug, PartialEq, Eq, diesel::AsExpression, diesel::FromSqlRow)]
+#[diesel(sql_type = diesel::sql_types::Text)]
+pub struct ProviderKey(String);
+
+impl ProviderKey {
+    pub fn of(payment: &PaymentId) -> Self {
+        Self(format!("countersign-{payment}"))
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+text_column!(ProviderKey);
+
+/// What is to be charged.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    pub amount: Money,
+    pub method: PaymentMethod,
+}
+
+/// The payment of an order, as callers see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Payment {
+    pub payment_id: PaymentId,
+    pub status: CaptureStatus,
+    pub amount: Money,
+}

@@ -1,0 +1,493 @@
+//! The plan: the full priced effect of a checkout. [`plan`] is one pure function that dry run and propose share, so
+//! what is shown is what is proposed is what is charged. Every amount is split over its lines so that the parts add
+//! up to the whole.
+
+use super::address::Address;
+use super::checkout::{CheckoutRequest, Item};
+use super::digest::Digest;
+use super::error::{Fault, FaultCode, Problem, Shortage, UnavailableReason};
+use super::ids::{OrderId, ProductId};
+use super::money::{Currency, Money, OutOfRange};
+use super::payment::PaymentMethod;
+use super::product::{Product, TaxClass};
+use super::time::Timestamp;
+use super::words::words;
+use chrono::{Datelike, Days, NaiveDate, Weekday};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Plan {
+    pub currency: Currency,
+    pub lines: Vec<Line>,
+    /// Unit prices times quantities.
+    pub subtotal: Money,
+    /// Taken off the subtotal.
+    pub discount: Money,
+    /// Before its tax.
+    pub shipping: Money,
+    pub shipping_tax: Money,
+    /// Of all lines and of shipping.
+    pub tax: Money,
+    /// What is charged: subtotal − discount + shipping + tax.
+    pub total: Money,
+    pub discounts: Vec<AppliedDiscount>,
+    #[schema(example = "standard")]
+    pub shipping_option: String,
+    pub shipping_address: Address,
+    pub delivery: DeliveryWindow,
+    pub payment_method: PaymentMethod,
+}
+
+impl Plan {
+    pub fn digest(&self) -> Digest {
+        Digest::of(self)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Line {
+    pub product_id: ProductId,
+    pub title: String,
+    #[schema(minimum = 1, maximum = 1000)]
+    pub quantity: i64,
+    pub unit_price: Money,
+    pub subtotal: Money,
+    pub discount: Money,
+    pub tax: Money,
+    /// subtotal − discount + tax
+    pub total: Money,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AppliedDiscount {
+    #[schema(example = "WELCOME10")]
+    pub code: String,
+    pub amount: Money,
+}
+
+/// Calendar dates, both included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct DeliveryWindow {
+    #[schema(value_type = String, format = Date, example = "2026-12-03")]
+    pub earliest: NaiveDate,
+    #[schema(value_type = String, format = Date, example = "2026-12-07")]
+    pub latest: NaiveDate,
+}
+
+words! {
+    pub enum WarningCode {
+        /// An equal order of this actor was made in the last 24 hours: is this a repeat under a new key?
+        LooksLikeRecentOrder = "looks_like_recent_order",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Warning {
+    pub code: WarningCode,
+    pub detail: String,
+    pub order_id: OrderId,
+}
+
+/// What the catalogue says about one request at one time: the second input of [`plan`].
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    pub products: BTreeMap<ProductId, Product>,
+    pub shipping: Vec<ShippingOption>,
+    pub tax_rates: Vec<TaxRate>,
+    pub discounts: BTreeMap<String, Discount>,
+}
+
+/// One shipping option in one currency.
+#[derive(Clone, Debug)]
+pub struct ShippingOption {
+    pub option: String,
+    pub price: Money,
+    pub countries: Vec<String>,
+    pub min_business_days: i64,
+    pub max_business_days: i64,
+}
+
+#[derive(Clone, Debug)]
+pub struct TaxRate {
+    pub country: String,
+    /// None: the country's rate where no region has its own.
+    pub region: Option<String>,
+    pub class: TaxClass,
+    pub parts_per_million: i64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Discount {
+    pub kind: DiscountKind,
+    pub minimum_subtotal: Option<Money>,
+    pub expires_at: Option<Timestamp>,
+    /// None: without limit.
+    pub uses_left: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum DiscountKind {
+    Percentage { parts_per_million: i64 },
+    FixedAmount(Money),
+}
+
+/// Prices a request against the catalogue. The same inputs give the same plan, byte for byte.
+pub fn plan(request: &CheckoutRequest, catalogue: &Catalogue, now: Timestamp) -> Result<Plan, Problem> {
+    let items = request.lines();
+    let products = find_products(&items, catalogue)?;
+    let currency = one_currency(&products)?;
+    let shipping = shipping_option(request, catalogue, currency)?;
+    let rates = tax_rates(request, catalogue, &products)?;
+    enough_stock(&items, &products)?;
+    priced(request, catalogue, &items, &products, shipping, &rates, now)
+}
+
+/// Everything that can only fail by leaving the range of money, but for the discount codes.
+fn priced(
+    request: &CheckoutRequest,
+    catalogue: &Catalogue,
+    items: &[Item],
+    products: &[&Product],
+    shipping: &ShippingOption,
+    rates: &[i64],
+    now: Timestamp,
+) -> Result<Plan, Problem> {
+    let currency = shipping.price.currency();
+    let subtotals: Vec<Money> = items
+        .iter()
+        .zip(products)
+        .map(|(item, product)| product.price.times(item.quantity))
+        .collect::<Result<_, _>>()
+        .map_err(too_large)?;
+    let subtotal = Money::sum(currency, subtotals.iter().copied()).map_err(too_large)?;
+
+    let (discounts, line_discounts) = discounted(request, catalogue, &subtotals, now)?;
+    let mut lines = Vec::with_capacity(items.len());
+    for (i, (item, product)) in items.iter().zip(products).enumerate() {
+        lines.push(Line {
+            product_id: item.product_id.clone(),
+            title: product.title.clone(),
+            quantity: item.quantity,
+            unit_price: product.price,
+            subtotal: subtotals[i],
+            discount: line_discounts[i],
+            tax: Money::zero(currency),
+            total: subtotals[i].minus(line_discounts[i]).map_err(too_large)?,
+        });
+    }
+    let shipping_tax = tax(&mut lines, shipping.price, rates).map_err(too_large)?;
+
+    let sum = |parts: &mut dyn Iterator<Item = Money>| Money::sum(currency, parts).map_err(too_large);
+    let discount = sum(&mut lines.iter().map(|line| line.discount))?;
+    let tax = sum(&mut lines.iter().map(|line| line.tax).chain([shipping_tax]))?;
+    let total = sum(&mut lines.iter().map(|line| line.total).chain([shipping.price, shipping_tax]))?;
+    Ok(Plan {
+        currency,
+        lines,
+        subtotal,
+        discount,
+        shipping: shipping.price,
+        shipping_tax,
+        tax,
+        total,
+        discounts,
+        shipping_option: shipping.option.clone(),
+        shipping_address: request.shipping_address.clone(),
+        delivery: DeliveryWindow {
+            earliest: business_days_after(now.date(), shipping.min_business_days),
+            latest: business_days_after(now.date(), shipping.max_business_days),
+        },
+        payment_method: request.payment_method.clone(),
+    })
+}
+
+fn find_products<'c>(items: &[Item], catalogue: &'c Catalogue) -> Result<Vec<&'c Product>, Problem> {
+    let missing: Vec<ProductId> = items
+        .iter()
+        .filter(|item| !catalogue.products.contains_key(&item.product_id))
+        .map(|item| item.product_id.clone())
+        .collect();
+    if !missing.is_empty() {
+        return Err(Problem::product_unavailable(missing));
+    }
+    Ok(items.iter().filter_map(|item| catalogue.products.get(&item.product_id)).collect())
+}
+
+fn one_currency(products: &[&Product]) -> Result<Currency, Problem> {
+    let mut currencies: Vec<Currency> = products.iter().map(|product| product.price.currency()).collect();
+    currencies.sort();
+    currencies.dedup();
+    match currencies[..] {
+        [only] => Ok(only),
+        _ => Err(Problem::currency_mismatch(currencies)),
+    }
+}
+
+fn shipping_option<'c>(
+    request: &CheckoutRequest,
+    catalogue: &'c Catalogue,
+    currency: Currency,
+) -> Result<&'c ShippingOption, Problem> {
+    let refuse = |reason| Problem::shipping_unavailable(&request.shipping_option, reason);
+    let mut offers = catalogue.shipping.iter().filter(|offer| offer.option == request.shipping_option).peekable();
+    offers.peek().ok_or_else(|| refuse(UnavailableReason::UnknownOption))?;
+    let offer = offers
+        .find(|offer| offer.price.currency() == currency)
+        .ok_or_else(|| refuse(UnavailableReason::CurrencyNotOffered))?;
+    let served = offer.countries.contains(&request.shipping_address.country);
+    served.then_some(offer).ok_or_else(|| refuse(UnavailableReason::CountryNotServed))
+}
+
+/// The rate of each line, and of shipping last: the region's own, else the country's.
+fn tax_rates(request: &CheckoutRequest, catalogue: &Catalogue, products: &[&Product]) -> Result<Vec<i64>, Problem> {
+    let address = &request.shipping_address;
+    let rate = |class: TaxClass, region: Option<&String>| {
+        let matches = |rate: &&TaxRate| {
+            rate.country == address.country && rate.class == class && rate.region.as_ref() == region
+        };
+        catalogue.tax_rates.iter().find(matches).map(|rate| rate.parts_per_million)
+    };
+    let classes = products.iter().map(|product| product.tax_class).chain([TaxClass::Standard]);
+    classes
+        .map(|class| match class {
+            TaxClass::Exempt => Some(0),
+            class => rate(class, address.region.as_ref()).or_else(|| rate(class, None)),
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| Problem::shipping_unavailable(&request.shipping_option, UnavailableReason::CountryNotServed))
+}
+
+fn enough_stock(items: &[Item], products: &[&Product]) -> Result<(), Problem> {
+    let short: Vec<Shortage> = items
+        .iter()
+        .zip(products)
+        .filter(|(item, product)| item.quantity > product.available)
+        .map(|(item, product)| Shortage {
+            product_id: item.product_id.clone(),
+            requested: item.quantity,
+            available: product.available,
+        })
+        .collect();
+    if short.is_empty() { Ok(()) } else { Err(Problem::insufficient_stock(short)) }
+}
+
+/// Applies the codes in the order given, each to what the ones before it left. Returns each code's amount and each
+/// line's part.
+fn discounted(
+    request: &CheckoutRequest,
+    catalogue: &Catalogue,
+    subtotals: &[Money],
+    now: Timestamp,
+) -> Result<(Vec<AppliedDiscount>, Vec<Money>), Problem> {
+    let mut left = subtotals.to_vec();
+    let mut applied = Vec::new();
+    for code in &request.discount_codes {
+        let amount = discount_amount(code, catalogue, subtotals, &left, now)?;
+        for (part, line) in amount.split(&left).into_iter().zip(&mut left) {
+            *line = line.minus(part).map_err(too_large)?;
+        }
+        applied.push(AppliedDiscount { code: code.clone(), amount });
+    }
+    let parts = subtotals.iter().zip(&left).map(|(subtotal, left)| subtotal.minus(*left));
+    Ok((applied, parts.collect::<Result<_, _>>().map_err(too_large)?))
+}
+
+/// Never more than what is left, so that no total falls below zero.
+fn discount_amount(
+    code: &str,
+    catalogue: &Catalogue,
+    subtotals: &[Money],
+    left: &[Money],
+    now: Timestamp,
+) -> Result<Money, Problem> {
+    let refuse = |reason| Problem::discount_unavailable(code, reason);
+    let discount = catalogue.discounts.get(code).ok_or_else(|| refuse(UnavailableReason::UnknownCode))?;
+    if discount.expires_at.is_some_and(|expires_at| now >= expires_at) {
+        return Err(refuse(UnavailableReason::Expired));
+    }
+    if discount.uses_left.is_some_and(|uses| uses < 1) {
+        return Err(refuse(UnavailableReason::UsedUp));
+    }
+    let currency = subtotals[0].currency();
+    let sum = |parts: &[Money]| Money::sum(currency, parts.iter().copied()).map_err(too_large);
+    if let Some(minimum) = discount.minimum_subtotal {
+        if minimum.currency() != currency {
+            return Err(refuse(UnavailableReason::OtherCurrency));
+        }
+        if sum(subtotals)?.minor() < minimum.minor() {
+            return Err(refuse(UnavailableReason::BelowMinimum));
+        }
+    }
+    let left = sum(left)?;
+    match discount.kind {
+        DiscountKind::Percentage { parts_per_million } => left.fraction(parts_per_million).map_err(too_large),
+        DiscountKind::FixedAmount(amount) if amount.currency() != currency => {
+            Err(refuse(UnavailableReason::OtherCurrency))
+        }
+        DiscountKind::FixedAmount(amount) => Ok(if amount.minor() < left.minor() { amount } else { left }),
+    }
+}
+
+/// Taxes what each line comes to after discounts, and shipping. Everything under one rate is taxed as one sum,
+/// rounded once and split over its parts, as tax offices add up an invoice. Returns the tax of shipping.
+fn tax(lines: &mut [Line], shipping: Money, rates: &[i64]) -> Result<Money, OutOfRange> {
+    let nets: Vec<Money> = lines.iter().map(|line| line.total).chain([shipping]).collect();
+    let mut taxes = vec![Money::zero(shipping.currency()); nets.len()];
+    let mut distinct = rates.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    for rate in distinct {
+        let members: Vec<usize> = (0..nets.len()).filter(|&i| rates[i] == rate).collect();
+        let weights: Vec<Money> = members.iter().map(|&i| nets[i]).collect();
+        let whole = Money::sum(shipping.currency(), weights.iter().copied())?.fraction(rate)?;
+        for (&i, part) in members.iter().zip(whole.split(&weights)) {
+            taxes[i] = part;
+        }
+    }
+    for (line, tax) in lines.iter_mut().zip(&taxes) {
+        line.tax = *tax;
+        line.total = line.total.plus(*tax)?;
+    }
+    Ok(taxes[lines.len()])
+}
+
+/// Counts Monday to Friday; public holidays are not known here.
+fn business_days_after(start: NaiveDate, days: i64) -> NaiveDate {
+    let mut date = start;
+    let mut left = days;
+    while left > 0 {
+        date = date + Days::new(1);
+        left -= i64::from(!matches!(date.weekday(), Weekday::Sat | Weekday::Sun));
+    }
+    date
+}
+
+fn too_large(_: OutOfRange) -> Problem {
+    let detail = format!("The total would exceed {} minor units.", Money::MAX_MINOR);
+    Problem::validation_failed(vec![Fault::new("/items", FaultCode::OutOfRange, detail)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::checkout::Guards;
+    use crate::domain::error::Code;
+    use proptest::prelude::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_unix_millis(1_796_117_400_000).unwrap() // a Tuesday
+    }
+
+    fn product(id: usize, price: Money, tax_class: TaxClass) -> Product {
+        Product {
+            product_id: ProductId::parse(&format!("P{id}")).unwrap(),
+            title: "A mug".into(),
+            description: String::new(),
+            category: "mugs".into(),
+            price,
+            available: 1_000,
+            version: 1,
+            tax_class,
+            updated_at: now(),
+        }
+    }
+
+    fn catalogue(products: Vec<Product>, currency: Currency) -> Catalogue {
+        let rate = |class, parts_per_million| TaxRate { country: "US".into(), region: None, class, parts_per_million };
+        let discount = |kind| Discount { kind, minimum_subtotal: None, expires_at: None, uses_left: None };
+        Catalogue {
+            products: products.into_iter().map(|product| (product.product_id.clone(), product)).collect(),
+            shipping: vec![ShippingOption {
+                option: "standard".into(),
+                price: Money::from_minor(495, currency).unwrap(),
+                countries: vec!["US".into()],
+                min_business_days: 2,
+                max_business_days: 4,
+            }],
+            tax_rates: vec![rate(TaxClass::Standard, 88_750), rate(TaxClass::Reduced, 20_000)],
+            discounts: BTreeMap::from([
+                ("TENTH".into(), discount(DiscountKind::Percentage { parts_per_million: 100_000 })),
+                ("BIG".into(), discount(DiscountKind::FixedAmount(Money::from_minor(1_000_000, currency).unwrap()))),
+            ]),
+        }
+    }
+
+    fn request(quantities: &[i64], codes: &[&str]) -> CheckoutRequest {
+        let item = |(i, &quantity)| Item { product_id: ProductId::parse(&format!("P{i}")).unwrap(), quantity };
+        CheckoutRequest {
+            items: quantities.iter().enumerate().map(item).collect(),
+            shipping_address: Address {
+                name: "N".into(),
+                line1: "L".into(),
+                line2: None,
+                city: "C".into(),
+                region: None,
+                postal_code: "1".into(),
+                country: "US".into(),
+            },
+            shipping_option: "standard".into(),
+            discount_codes: codes.iter().map(|&code| code.to_owned()).collect(),
+            payment_method: PaymentMethod::parse("pm_x").unwrap(),
+            guards: Guards::default(),
+        }
+    }
+
+    #[test]
+    fn a_weekend_is_not_a_business_day() {
+        let friday = NaiveDate::from_ymd_opt(2026, 12, 4).unwrap();
+        assert_eq!(business_days_after(friday, 0), friday);
+        assert_eq!(business_days_after(friday, 1).to_string(), "2026-12-07");
+        assert_eq!(business_days_after(friday, 6).to_string(), "2026-12-14");
+    }
+
+    #[test]
+    fn f13_a_discount_above_the_subtotal_leaves_zero_for_the_goods() {
+        let price = Money::from_minor(1_000, Currency::Usd).unwrap();
+        let catalogue = catalogue(vec![product(0, price, TaxClass::Standard)], Currency::Usd);
+        let plan = plan(&request(&[1], &["BIG"]), &catalogue, now()).unwrap();
+        assert_eq!(plan.discount, plan.subtotal);
+        assert_eq!(plan.lines[0].total.minor(), 0);
+        assert_eq!(plan.total, plan.shipping.plus(plan.shipping_tax).unwrap());
+    }
+
+    #[test]
+    fn f14_a_total_beyond_the_range_of_money_is_refused() {
+        let price = Money::from_minor(Money::MAX_MINOR, Currency::Usd).unwrap();
+        let catalogue = catalogue(vec![product(0, price, TaxClass::Standard)], Currency::Usd);
+        for quantity in [1, 2, 1_000] {
+            let refused = plan(&request(&[quantity], &[]), &catalogue, now()).unwrap_err();
+            assert_eq!(refused.code, Code::ValidationFailed);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_plan_add_up_to_the_whole(
+            cart in prop::collection::vec((1_i64..100_000, 1_i64..=1_000, 0..TaxClass::ALL.len()), 1..12),
+            codes in prop::sample::subsequence(vec!["TENTH", "BIG"], 0..=2),
+            which in 0..Currency::ALL.len(),
+        ) {
+            let currency = Currency::ALL[which];
+            let products = cart.iter().enumerate().map(|(i, &(price, _, class))| {
+                product(i, Money::from_minor(price, currency).unwrap(), TaxClass::ALL[class])
+            });
+            let catalogue = catalogue(products.collect(), currency);
+            let quantities: Vec<i64> = cart.iter().map(|&(_, quantity, _)| quantity).collect();
+            let plan = plan(&request(&quantities, &codes), &catalogue, now()).unwrap();
+
+            let sum = |parts: Vec<Money>| Money::sum(currency, parts).unwrap();
+            prop_assert_eq!(sum(plan.lines.iter().map(|l| l.subtotal).collect()), plan.subtotal);
+            prop_assert_eq!(sum(plan.lines.iter().map(|l| l.discount).collect()), plan.discount);
+            prop_assert_eq!(sum(plan.discounts.iter().map(|d| d.amount).collect()), plan.discount);
+            let tax = plan.lines.iter().map(|l| l.tax).chain([plan.shipping_tax]).collect();
+            prop_assert_eq!(sum(tax), plan.tax);
+            for line in &plan.lines {
+                let total = line.subtotal.minus(line.discount).unwrap().plus(line.tax).unwrap();
+                prop_assert_eq!(total, line.total);
+            }
+            let total = plan.subtotal.minus(plan.discount).unwrap().plus(plan.shipping).unwrap().plus(plan.tax).unwrap();
+            prop_assert_eq!(total, plan.total);
+        }
+    }
+}

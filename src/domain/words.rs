@@ -1,0 +1,57 @@
+//! Two small macros for types that are one word or one id on the wire and in a TEXT column.
+//! Both promise the same: what `parse` accepts is exactly what `as_str` gives back.
+
+/// Stores a type that has `as_str` and `parse` as TEXT, on any diesel backend.
+macro_rules! text_column {
+    ($name:ident) => {
+        impl<DB: diesel::backend::Backend> diesel::deserialize::FromSql<diesel::sql_types::Text, DB> for $name
+        where
+            String: diesel::deserialize::FromSql<diesel::sql_types::Text, DB>,
+        {
+            fn from_sql(bytes: DB::RawValue<'_>) -> diesel::deserialize::Result<Self> {
+                let text = String::from_sql(bytes)?;
+                Self::parse(&text).ok_or_else(|| format!("not a {}: {text}", stringify!($name)).into())
+            }
+        }
+
+        impl<DB: diesel::backend::Backend> diesel::serialize::ToSql<diesel::sql_types::Text, DB> for $name
+        where
+            str: diesel::serialize::ToSql<diesel::sql_types::Text, DB>,
+        {
+            fn to_sql<'b>(
+                &'b self,
+                out: &mut diesel::serialize::Output<'b, '_, DB>,
+            ) -> diesel::serialize::Result {
+                self.as_str().to_sql(out)
+            }
+        }
+    };
+}
+
+/// A closed set of words: an enum whose variants are spelled the same in Rust, JSON, SQL and the documents.
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        #[derive(diesel::AsExpression, diesel::FromSqlRow)]
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
+
+        impl $name {
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            pub const fn as_str(&self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+
+        $crate::domain::words::text_column!($name);
+    };
+}
+
+pub(crate) use {text_column, words};
