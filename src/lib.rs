@@ -1,1 +1,7 @@
+//! Countersign: a commerce backend that software agents can retry without fear. Send it again; it happens once.
+
+pub mod clock;
 pub mod domain;
+pub mod failpoints;
+mod sqlite;
+pub mod store;

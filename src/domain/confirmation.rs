@@ -64,6 +64,7 @@ pub struct Confirmation {
     pub plan_digest: Digest,
     pub attempt_digest: Digest,
     pub warnings: Vec<Warning>,
+    pub task: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
     pub order_id: Option<OrderId>,

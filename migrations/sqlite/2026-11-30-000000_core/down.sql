@@ -1,0 +1,12 @@
+DROP TABLE orders;
+DROP TABLE payments;
+DROP TABLE discount_holds;
+DROP TABLE stock_holds;
+DROP TABLE confirmations;
+DROP TABLE claims;
+DROP TABLE discounts;
+DROP TABLE tax_rates;
+DROP TABLE shipping_options;
+DROP TABLE products;
+DROP TABLE actors;
+DROP TABLE accounts;

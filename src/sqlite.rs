@@ -1,0 +1,51 @@
+//! How every SQLite file of this process is opened: the store's and the sandbox provider's.
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
+use std::path::Path;
+use std::time::Duration;
+
+/// Waiting for another process's write. Longer than any batch takes, shorter than a client's patience.
+const BUSY_TIMEOUT_MS: u32 = 5_000;
+
+/// `busy_timeout` comes first, so that the other settings wait for a lock instead of failing on it.
+pub fn open(path: &Path) -> Result<SqliteConnection, String> {
+    let mut conn = SqliteConnection::establish(&path.to_string_lossy()).map_err(|e| e.to_string())?;
+    configure(&mut conn).map_err(|e| e.to_string())?;
+    Ok(conn)
+}
+
+pub fn configure(conn: &mut SqliteConnection) -> QueryResult<()> {
+    conn.batch_execute(&format!(
+        "PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+    ))
+}
+
+/// Makes the file, its folder and its tables where they are missing. Two processes may do so at once.
+pub fn create(path: &Path, migrations: EmbeddedMigrations) -> Result<(), String> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    let mut conn = open(path)?;
+    switch_to_wal(&mut conn).map_err(|e| e.to_string())?;
+    conn.immediate_transaction(|conn| {
+        conn.run_pending_migrations(migrations).map(|_| ()).map_err(diesel::result::Error::QueryBuilderError)
+    })
+    .map_err(|e| format!("migrations: {e}"))
+}
+
+/// The mode is kept in the file. The switch needs the file for itself and doesn't wait for `busy_timeout`, so it is
+/// tried again a few times while another process starts up.
+fn switch_to_wal(conn: &mut SqliteConnection) -> QueryResult<()> {
+    let mut tries = 50;
+    loop {
+        match conn.batch_execute("PRAGMA journal_mode = WAL") {
+            Err(_) if tries > 0 => {
+                tries -= 1;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            end => return end,
+        }
+    }
+}

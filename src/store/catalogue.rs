@@ -1,0 +1,216 @@
+//! Products, shipping options, tax rates and discount codes. Holds of due confirmations don't count: the clock frees
+//! them, whether or not a worker has written it down.
+
+use super::schema::{confirmations, discount_holds, discounts, products, shipping_options, stock_holds, tax_rates};
+use super::{Db, on};
+use crate::domain::checkout::CheckoutRequest;
+use crate::domain::confirmation::Status;
+use crate::domain::ids::ProductId;
+use crate::domain::money::{Currency, Money};
+use crate::domain::plan::{Catalogue, Discount, DiscountKind, ShippingOption, TaxRate};
+use crate::domain::product::{Product, TaxClass};
+use crate::domain::time::Timestamp;
+use diesel::prelude::*;
+use diesel::result::Error as DbError;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = products, treat_none_as_default_value = false)]
+pub struct ProductRow {
+    pub product_id: ProductId,
+    pub title: String,
+    pub description: String,
+    pub category: String,
+    pub price_minor: i64,
+    pub currency: Currency,
+    pub tax_class: TaxClass,
+    pub stock: i64,
+    pub held: i64,
+    pub version: i64,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = shipping_options, treat_none_as_default_value = false)]
+pub struct ShippingRow {
+    pub option_id: String,
+    pub currency: Currency,
+    pub price_minor: i64,
+    pub countries: String,
+    pub min_business_days: i64,
+    pub max_business_days: i64,
+}
+
+#[derive(Clone, Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = tax_rates, treat_none_as_default_value = false)]
+pub struct TaxRow {
+    pub tax_rate_id: String,
+    pub country: String,
+    pub region: Option<String>,
+    pub tax_class: TaxClass,
+    pub parts_per_million: i64,
+}
+
+#[derive(Clone, Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = discounts, treat_none_as_default_value = false)]
+pub struct DiscountRow {
+    pub code: String,
+    pub parts_per_million: Option<i64>,
+    pub amount_minor: Option<i64>,
+    pub minimum_minor: Option<i64>,
+    pub currency: Option<Currency>,
+    pub expires_at: Option<Timestamp>,
+    pub use_limit: Option<i64>,
+    pub held: i64,
+    pub used: i64,
+}
+
+/// The products that exist among these, by id.
+pub fn products(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTreeMap<ProductId, Product>> {
+    let rows: Vec<ProductRow> = on!(db, |conn| {
+        products::table.filter(products::product_id.eq_any(ids)).select(ProductRow::as_select()).load(conn)
+    })?;
+    let mut due = due_stock(db, ids, now)?;
+    rows.into_iter()
+        .map(|row| {
+            let freed = due.remove(&row.product_id).unwrap_or(0);
+            Ok((row.product_id.clone(), product(row, freed)?))
+        })
+        .collect()
+}
+
+/// Everything that one request can touch, as it is now.
+pub fn for_checkout(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> QueryResult<Catalogue> {
+    let ids: Vec<ProductId> = request.items.iter().map(|item| item.product_id.clone()).collect();
+    Ok(Catalogue {
+        products: products(db, &ids, now)?,
+        shipping: shipping(db, &request.shipping_option)?,
+        tax_rates: rates(db, &request.shipping_address.country)?,
+        discounts: codes(db, &request.discount_codes, now)?,
+    })
+}
+
+pub fn insert_product(db: &mut Db, row: &ProductRow) -> QueryResult<usize> {
+    on!(db, |conn| diesel::insert_into(products::table).values(row).on_conflict_do_nothing().execute(conn))
+}
+
+pub fn insert_shipping(db: &mut Db, row: &ShippingRow) -> QueryResult<usize> {
+    on!(db, |conn| diesel::insert_into(shipping_options::table).values(row).on_conflict_do_nothing().execute(conn))
+}
+
+pub fn insert_tax_rate(db: &mut Db, row: &TaxRow) -> QueryResult<usize> {
+    on!(db, |conn| diesel::insert_into(tax_rates::table).values(row).on_conflict_do_nothing().execute(conn))
+}
+
+pub fn insert_discount(db: &mut Db, row: &DiscountRow) -> QueryResult<usize> {
+    on!(db, |conn| diesel::insert_into(discounts::table).values(row).on_conflict_do_nothing().execute(conn))
+}
+
+fn product(row: ProductRow, freed: i64) -> QueryResult<Product> {
+    Ok(Product {
+        product_id: row.product_id,
+        title: row.title,
+        description: row.description,
+        category: row.category,
+        price: money(row.price_minor, row.currency)?,
+        available: row.stock - row.held + freed,
+        version: row.version,
+        tax_class: row.tax_class,
+        updated_at: row.updated_at,
+    })
+}
+
+/// Units that due confirmations still hold on paper.
+fn due_stock(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTreeMap<ProductId, i64>> {
+    let holds: Vec<(ProductId, i64)> = on!(db, |conn| {
+        stock_holds::table
+            .inner_join(confirmations::table)
+            .filter(stock_holds::product_id.eq_any(ids))
+            .filter(confirmations::status.eq(Status::Pending))
+            .filter(confirmations::expires_at.le(now))
+            .select((stock_holds::product_id, stock_holds::quantity))
+            .load(conn)
+    })?;
+    Ok(holds.into_iter().fold(BTreeMap::new(), |mut sums, (product, quantity)| {
+        *sums.entry(product).or_insert(0) += quantity;
+        sums
+    }))
+}
+
+fn shipping(db: &mut Db, option: &str) -> QueryResult<Vec<ShippingOption>> {
+    let rows: Vec<ShippingRow> = on!(db, |conn| {
+        shipping_options::table
+            .filter(shipping_options::option_id.eq(option))
+            .select(ShippingRow::as_select())
+            .load(conn)
+    })?;
+    let offer = |row: ShippingRow| {
+        Ok(ShippingOption {
+            price: money(row.price_minor, row.currency)?,
+            option: row.option_id,
+            countries: row.countries.split(' ').map(str::to_owned).collect(),
+            min_business_days: row.min_business_days,
+            max_business_days: row.max_business_days,
+        })
+    };
+    rows.into_iter().map(offer).collect()
+}
+
+fn rates(db: &mut Db, country: &str) -> QueryResult<Vec<TaxRate>> {
+    let rows: Vec<TaxRow> = on!(db, |conn| {
+        tax_rates::table.filter(tax_rates::country.eq(country)).select(TaxRow::as_select()).load(conn)
+    })?;
+    let rate = |row: TaxRow| TaxRate {
+        country: row.country,
+        region: row.region,
+        class: row.tax_class,
+        parts_per_million: row.parts_per_million,
+    };
+    Ok(rows.into_iter().map(rate).collect())
+}
+
+fn codes(db: &mut Db, codes: &[String], now: Timestamp) -> QueryResult<BTreeMap<String, Discount>> {
+    let rows: Vec<DiscountRow> = on!(db, |conn| {
+        discounts::table.filter(discounts::code.eq_any(codes)).select(DiscountRow::as_select()).load(conn)
+    })?;
+    let due: Vec<String> = on!(db, |conn| {
+        discount_holds::table
+            .inner_join(confirmations::table)
+            .filter(discount_holds::code.eq_any(codes))
+            .filter(confirmations::status.eq(Status::Pending))
+            .filter(confirmations::expires_at.le(now))
+            .select(discount_holds::code)
+            .load(conn)
+    })?;
+    let freed = |code: &str| due.iter().filter(|due| *due == code).count() as i64;
+    rows.into_iter()
+        .map(|row| {
+            let freed = freed(&row.code);
+            Ok((row.code.clone(), discount(row, freed)?))
+        })
+        .collect()
+}
+
+fn discount(row: DiscountRow, freed: i64) -> QueryResult<Discount> {
+    let in_currency = |minor: i64| match row.currency {
+        Some(currency) => money(minor, currency),
+        None => Err(DbError::DeserializationError("a discount amount without a currency".into())),
+    };
+    let kind = match (row.parts_per_million, row.amount_minor) {
+        (Some(parts_per_million), _) => DiscountKind::Percentage { parts_per_million },
+        (None, Some(amount)) => DiscountKind::FixedAmount(in_currency(amount)?),
+        (None, None) => return Err(DbError::DeserializationError("a discount of no kind".into())),
+    };
+    Ok(Discount {
+        kind,
+        minimum_subtotal: row.minimum_minor.map(in_currency).transpose()?,
+        expires_at: row.expires_at,
+        uses_left: row.use_limit.map(|limit| limit - row.used - row.held + freed),
+    })
+}
+
+/// Amounts in the database were checked when they were written.
+pub(super) fn money(minor: i64, currency: Currency) -> QueryResult<Money> {
+    Money::from_minor(minor, currency)
+        .map_err(|_| DbError::DeserializationError(format!("{minor} minor units are out of range").into()))
+}

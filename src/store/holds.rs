@@ -1,0 +1,100 @@
+//! Holds: units and discount uses that a confirmation keeps from others. Each counter moves together with its hold's
+//! row, so that the sum of the rows is the counter.
+
+use super::schema::{discount_holds, discounts, products, stock_holds};
+use super::{Db, on};
+use crate::domain::ids::{ConfirmationId, ProductId};
+use diesel::prelude::*;
+
+/// False when fewer than `quantity` units are unsold and unheld; nothing is changed then.
+pub fn hold_stock(db: &mut Db, id: &ConfirmationId, product: &ProductId, quantity: i64) -> QueryResult<bool> {
+    let held = on!(db, |conn| {
+        diesel::update(products::table.find(product).filter((products::stock - products::held).ge(quantity)))
+            .set(products::held.eq(products::held + quantity))
+            .execute(conn)
+    })?;
+    if held == 0 {
+        return Ok(false);
+    }
+    on!(db, |conn| {
+        diesel::insert_into(stock_holds::table)
+            .values((
+                stock_holds::confirmation_id.eq(id),
+                stock_holds::product_id.eq(product),
+                stock_holds::quantity.eq(quantity),
+            ))
+            .execute(conn)
+    })?;
+    Ok(true)
+}
+
+/// False when the code's limit is reached; nothing is changed then.
+pub fn hold_discount(db: &mut Db, id: &ConfirmationId, code: &str) -> QueryResult<bool> {
+    let below_limit =
+        discounts::use_limit.is_null().or((discounts::held + discounts::used).nullable().lt(discounts::use_limit));
+    let held = on!(db, |conn| {
+        diesel::update(discounts::table.find(code).filter(below_limit))
+            .set(discounts::held.eq(discounts::held + 1))
+            .execute(conn)
+    })?;
+    if held == 0 {
+        return Ok(false);
+    }
+    on!(db, |conn| {
+        diesel::insert_into(discount_holds::table)
+            .values((discount_holds::confirmation_id.eq(id), discount_holds::code.eq(code)))
+            .execute(conn)
+    })?;
+    Ok(true)
+}
+
+/// What becomes of a hold that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// Given back: others can have it.
+    Freed,
+    /// Gone with the order.
+    Sold,
+}
+
+/// Ends every hold of a confirmation. Only the one caller that moved the confirmation may do it.
+pub fn release(db: &mut Db, id: &ConfirmationId, release: Release) -> QueryResult<()> {
+    for (product, quantity) in take_stock_holds(db, id)? {
+        let sold = if release == Release::Sold { quantity } else { 0 };
+        on!(db, |conn| {
+            diesel::update(products::table.find(product))
+                .set((products::held.eq(products::held - quantity), products::stock.eq(products::stock - sold)))
+                .execute(conn)
+        })?;
+    }
+    for code in take_discount_holds(db, id)? {
+        let used = i64::from(release == Release::Sold);
+        on!(db, |conn| {
+            diesel::update(discounts::table.find(code))
+                .set((discounts::held.eq(discounts::held - 1), discounts::used.eq(discounts::used + used)))
+                .execute(conn)
+        })?;
+    }
+    Ok(())
+}
+
+/// In the order in which locks are taken everywhere.
+fn take_stock_holds(db: &mut Db, id: &ConfirmationId) -> QueryResult<Vec<(ProductId, i64)>> {
+    let mut holds: Vec<(ProductId, i64)> = on!(db, |conn| {
+        diesel::delete(stock_holds::table.filter(stock_holds::confirmation_id.eq(id)))
+            .returning((stock_holds::product_id, stock_holds::quantity))
+            .get_results(conn)
+    })?;
+    holds.sort();
+    Ok(holds)
+}
+
+fn take_discount_holds(db: &mut Db, id: &ConfirmationId) -> QueryResult<Vec<String>> {
+    let mut codes: Vec<String> = on!(db, |conn| {
+        diesel::delete(discount_holds::table.filter(discount_holds::confirmation_id.eq(id)))
+            .returning(discount_holds::code)
+            .get_results(conn)
+    })?;
+    codes.sort();
+    Ok(codes)
+}

@@ -1,0 +1,118 @@
+//! Payments: what we asked of the provider, under which lease, and what is known of it.
+
+use super::schema::payments;
+use super::{Db, on};
+use crate::domain::ids::{ConfirmationId, PaymentId};
+use crate::domain::money::Currency;
+use crate::domain::payment::{PaymentStatus, ProviderKey};
+use crate::domain::time::Timestamp;
+use diesel::prelude::*;
+
+#[derive(Clone, Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = payments, treat_none_as_default_value = false)]
+pub struct PaymentRow {
+    pub payment_id: PaymentId,
+    pub confirmation_id: ConfirmationId,
+    pub provider_key: ProviderKey,
+    pub request: String,
+    pub amount_minor: i64,
+    pub currency: Currency,
+    pub status: PaymentStatus,
+    pub decline_reason: Option<String>,
+    pub provider_key_expires_at: Timestamp,
+    pub lease_owner: Option<String>,
+    pub lease_until: Option<Timestamp>,
+    pub attempts: i64,
+    pub recover_at: Timestamp,
+    pub created_at: Timestamp,
+    pub decided_at: Option<Timestamp>,
+}
+
+pub fn insert(db: &mut Db, payment: &PaymentRow) -> QueryResult<usize> {
+    on!(db, |conn| diesel::insert_into(payments::table).values(payment).execute(conn))
+}
+
+pub fn find(db: &mut Db, id: &PaymentId) -> QueryResult<PaymentRow> {
+    on!(db, |conn| payments::table.find(id).select(PaymentRow::as_select()).first(conn))
+}
+
+pub fn find_by_confirmation(db: &mut Db, id: &ConfirmationId) -> QueryResult<Option<PaymentRow>> {
+    on!(db, |conn| {
+        payments::table
+            .filter(payments::confirmation_id.eq(id))
+            .select(PaymentRow::as_select())
+            .first(conn)
+            .optional()
+    })
+}
+
+/// True for the one caller that may now ask the provider: the payment is undecided and no lease on it is live.
+pub fn take_lease(db: &mut Db, id: &PaymentId, owner: &str, now: Timestamp, until: Timestamp) -> QueryResult<bool> {
+    let free = payments::lease_until.is_null().or(payments::lease_until.le(now));
+    on!(db, |conn| {
+        diesel::update(
+            payments::table.find(id).filter(payments::status.eq(PaymentStatus::Requested)).filter(free),
+        )
+        .set((
+            payments::lease_owner.eq(owner),
+            payments::lease_until.eq(until),
+            payments::recover_at.eq(until),
+            payments::attempts.eq(payments::attempts + 1),
+        ))
+        .execute(conn)
+    })
+    .map(|rows| rows == 1)
+}
+
+/// Gives up a lease that is still one's own. The payment stays requested, and due for recovery at `recover_at`.
+pub fn give_up_lease(db: &mut Db, id: &PaymentId, owner: &str, recover_at: Timestamp) -> QueryResult<usize> {
+    on!(db, |conn| {
+        diesel::update(
+            payments::table
+                .find(id)
+                .filter(payments::status.eq(PaymentStatus::Requested))
+                .filter(payments::lease_owner.eq(owner)),
+        )
+        .set((
+            payments::lease_owner.eq(None::<String>),
+            payments::lease_until.eq(None::<Timestamp>),
+            payments::recover_at.eq(recover_at),
+        ))
+        .execute(conn)
+    })
+}
+
+/// True for the one caller whose result it becomes; whoever loses reads the winner's.
+pub fn decide(
+    db: &mut Db,
+    id: &PaymentId,
+    status: PaymentStatus,
+    decline_reason: Option<&str>,
+    now: Timestamp,
+) -> QueryResult<bool> {
+    on!(db, |conn| {
+        diesel::update(payments::table.find(id).filter(payments::status.eq(PaymentStatus::Requested)))
+            .set((
+                payments::status.eq(status),
+                payments::decline_reason.eq(decline_reason),
+                payments::lease_owner.eq(None::<String>),
+                payments::lease_until.eq(None::<Timestamp>),
+                payments::decided_at.eq(now),
+            ))
+            .execute(conn)
+    })
+    .map(|rows| rows == 1)
+}
+
+/// Undecided payments that nobody asks about, longest waiting first.
+pub fn to_recover(db: &mut Db, now: Timestamp, limit: i64) -> QueryResult<Vec<PaymentId>> {
+    on!(db, |conn| {
+        payments::table
+            .filter(payments::status.eq(PaymentStatus::Requested))
+            .filter(payments::recover_at.le(now))
+            .order(payments::recover_at)
+            .select(payments::payment_id)
+            .limit(limit)
+            .load(conn)
+    })
+}

@@ -1,0 +1,163 @@
+//! The tables, as the migrations make them. What each is for stands there.
+
+diesel::table! {
+    accounts (account_id) { account_id -> Text, name -> Text, created_at -> Timestamp, }
+}
+
+diesel::table! {
+    actors (actor_id) {
+        actor_id -> Text,
+        account_id -> Text,
+        name -> Text,
+        key_sha256 -> Text,
+        scopes -> Text,
+        demo -> Bool,
+        created_at -> Timestamp,
+        disabled_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    products (product_id) {
+        product_id -> Text,
+        title -> Text,
+        description -> Text,
+        category -> Text,
+        price_minor -> BigInt,
+        currency -> Text,
+        tax_class -> Text,
+        stock -> BigInt,
+        held -> BigInt,
+        version -> BigInt,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    shipping_options (option_id, currency) {
+        option_id -> Text,
+        currency -> Text,
+        price_minor -> BigInt,
+        countries -> Text,
+        min_business_days -> BigInt,
+        max_business_days -> BigInt,
+    }
+}
+
+diesel::table! {
+    tax_rates (tax_rate_id) {
+        tax_rate_id -> Text,
+        country -> Text,
+        region -> Nullable<Text>,
+        tax_class -> Text,
+        parts_per_million -> BigInt,
+    }
+}
+
+diesel::table! {
+    discounts (code) {
+        code -> Text,
+        parts_per_million -> Nullable<BigInt>,
+        amount_minor -> Nullable<BigInt>,
+        minimum_minor -> Nullable<BigInt>,
+        currency -> Nullable<Text>,
+        expires_at -> Nullable<Timestamp>,
+        use_limit -> Nullable<BigInt>,
+        held -> BigInt,
+        used -> BigInt,
+    }
+}
+
+diesel::table! {
+    claims (actor_id, idempotency_key) {
+        actor_id -> Text,
+        idempotency_key -> Text,
+        operation -> Text,
+        fingerprint -> Text,
+        fingerprint_version -> BigInt,
+        task_id -> Nullable<Text>,
+        resource -> Nullable<Text>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        answer_status -> Nullable<BigInt>,
+        answer_body -> Nullable<Text>,
+        answer_location -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    confirmations (confirmation_id) {
+        confirmation_id -> Text,
+        actor_id -> Text,
+        account_id -> Text,
+        operation -> Text,
+        status -> Text,
+        plan -> Text,
+        plan_digest -> Text,
+        attempt_digest -> Text,
+        warnings -> Text,
+        task_id -> Nullable<Text>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        order_id -> Nullable<Text>,
+        answer_status -> Nullable<BigInt>,
+        answer_body -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    stock_holds (confirmation_id, product_id) {
+        confirmation_id -> Text,
+        product_id -> Text,
+        quantity -> BigInt,
+    }
+}
+
+diesel::table! {
+    discount_holds (confirmation_id, code) { confirmation_id -> Text, code -> Text, }
+}
+
+diesel::table! {
+    payments (payment_id) {
+        payment_id -> Text,
+        confirmation_id -> Text,
+        provider_key -> Text,
+        request -> Text,
+        amount_minor -> BigInt,
+        currency -> Text,
+        status -> Text,
+        decline_reason -> Nullable<Text>,
+        provider_key_expires_at -> Timestamp,
+        lease_owner -> Nullable<Text>,
+        lease_until -> Nullable<Timestamp>,
+        attempts -> BigInt,
+        recover_at -> Timestamp,
+        created_at -> Timestamp,
+        decided_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    orders (order_id) {
+        order_id -> Text,
+        confirmation_id -> Text,
+        actor_id -> Text,
+        account_id -> Text,
+        attempt_digest -> Text,
+        plan -> Text,
+        total_minor -> BigInt,
+        refunded_minor -> BigInt,
+        currency -> Text,
+        shipping_address -> Text,
+        payment_id -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::joinable!(actors -> accounts (account_id));
+diesel::joinable!(stock_holds -> confirmations (confirmation_id));
+diesel::joinable!(discount_holds -> confirmations (confirmation_id));
+diesel::joinable!(orders -> payments (payment_id));
+diesel::allow_tables_to_appear_in_same_query!(
+    accounts, actors, confirmations, discount_holds, orders, payments, products, stock_holds
+);
