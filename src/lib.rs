@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod domain;
 pub mod failpoints;
+pub mod payments;
 mod sqlite;
 pub mod store;

@@ -17,4 +17,4 @@ pub mod payment;
 pub mod plan;
 pub mod product;
 pub mod time;
-mod words;
+pub(crate) mod words;

@@ -1,0 +1,3 @@
+DROP TABLE under_way;
+DROP TABLE attempts;
+DROP TABLE ledger;

@@ -1,0 +1,43 @@
+//! The payment provider as everything else sees it: three calls under our own key. Nothing but this folder knows which
+//! provider is there.
+
+pub mod sandbox;
+
+use crate::domain::payment::{Charge, PaymentMethod, ProviderKey};
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A provider's answer, on its way.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The outcome of one request. Unknown is not failed: the money may have moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Succeeded,
+    Declined(String),
+    /// A time-out, a 401, 429 or 5xx, or an answer that makes no sense; the reason is for the log.
+    Unknown(String),
+}
+
+/// What the provider knows of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    Decided(Outcome),
+    /// Proves nothing: the request may still be on its way.
+    NotSeen,
+}
+
+/// A provider promises this: requests with one key and the same bytes have one effect, for as long as it keeps the key.
+pub trait PaymentProvider: Send + Sync {
+    fn accepts(&self, method: &PaymentMethod) -> bool;
+
+    /// How long the provider keeps a key. Sending it again later could charge again.
+    fn key_lifetime(&self) -> Duration;
+
+    /// The bytes to send for a charge: stored before the first attempt, the same on every one.
+    fn charge_request(&self, charge: &Charge) -> String;
+
+    fn charge<'a>(&'a self, key: &'a ProviderKey, request: &'a str) -> Answering<'a, Outcome>;
+
+    fn find<'a>(&'a self, key: &'a ProviderKey) -> Answering<'a, Found>;
+}

@@ -1,0 +1,273 @@
+//! The sandbox provider: a durable ledger in its own database file, idempotency of its own, and faults on demand, by
+//! payment method. It runs in this process and shares nothing else with it.
+
+use super::{Answering, Found, Outcome, PaymentProvider};
+use crate::clock::Clock;
+use crate::domain::money::Currency;
+use crate::domain::payment::{Charge, PaymentMethod, ProviderKey};
+use crate::domain::time::Timestamp;
+use crate::domain::words::words;
+use crate::{failpoints, sqlite};
+use diesel::prelude::*;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sandbox");
+/// As long as Stripe keeps an idempotency key.
+const KEY_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+words! {
+    /// The payment methods, each named for what it does. Faults happen on a key's first attempt only.
+    pub enum Method {
+        Ok = "pm_sandbox_ok",
+        Declined = "pm_sandbox_declined",
+        /// Answers after a delay.
+        Slow = "pm_sandbox_slow",
+        /// Never answers, and has done nothing.
+        TimeoutBefore = "pm_sandbox_timeout_before_charge",
+        /// Never answers, and has charged.
+        TimeoutAfter = "pm_sandbox_timeout_after_charge",
+        /// Answers 500, and has done nothing.
+        ErrorBefore = "pm_sandbox_error_before_charge",
+        /// Answers 500, and has charged.
+        ErrorAfter = "pm_sandbox_error_after_charge",
+        /// Never answers; the first look-up doesn't see it; then it lands.
+        ArrivesLate = "pm_sandbox_charge_arrives_late",
+    }
+}
+
+words! {
+    /// What the ledger says of a charge.
+    pub enum Booked {
+        Succeeded = "succeeded",
+        Declined = "declined",
+    }
+}
+
+diesel::table! {
+    ledger (provider_key) {
+        provider_key -> Text,
+        request -> Text,
+        amount_minor -> BigInt,
+        currency -> Text,
+        outcome -> Text,
+        decline_reason -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    attempts (provider_key) { provider_key -> Text, count -> BigInt, }
+}
+
+diesel::table! {
+    under_way (provider_key) { provider_key -> Text, request -> Text, }
+}
+
+/// What is sent for a charge.
+#[derive(Serialize, Deserialize)]
+struct ChargeRequest {
+    amount_minor: i64,
+    currency: Currency,
+    payment_method: Method,
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = ledger, treat_none_as_default_value = false)]
+struct Entry {
+    provider_key: ProviderKey,
+    request: String,
+    amount_minor: i64,
+    currency: Currency,
+    outcome: Booked,
+    decline_reason: Option<String>,
+    created_at: Timestamp,
+}
+
+impl Entry {
+    fn outcome(self) -> Outcome {
+        match self.outcome {
+            Booked::Succeeded => Outcome::Succeeded,
+            Booked::Declined => Outcome::Declined(self.decline_reason.unwrap_or_default()),
+        }
+    }
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Sandbox {
+    conn: Arc<Mutex<SqliteConnection>>,
+    delay: Duration,
+    clock: Clock,
+}
+
+impl Sandbox {
+    /// `delay` is what the slow method waits before it answers.
+    pub fn open(path: &Path, delay: Duration, clock: Clock) -> Result<Self, String> {
+        sqlite::create(path, MIGRATIONS)?;
+        let conn = Arc::new(Mutex::new(sqlite::open(path)?));
+        Ok(Self { conn, delay, clock })
+    }
+
+    async fn receive(&self, key: &ProviderKey, request: &str) -> Result<Outcome, String> {
+        let charge: ChargeRequest = serde_json::from_str(request).map_err(|e| format!("400: {e}"))?;
+        let (for_key, bytes) = (key.clone(), request.to_owned());
+        let (attempt, entry) = self.ledger(move |conn, _| Ok((count(conn, &for_key)?, entry(conn, &for_key)?))).await?;
+        match entry {
+            Some(entry) if entry.request != bytes => return Err("400: the key belongs to another request".into()),
+            Some(entry) => return Ok(entry.outcome()),
+            None => {}
+        }
+        let method = charge.payment_method;
+        if attempt == 1 {
+            self.fail_before(method, key, &bytes).await?;
+        }
+        let (for_key, bytes) = (key.clone(), request.to_owned());
+        let outcome = self.ledger(move |conn, now| book(conn, &for_key, &bytes, now)).await?;
+        failpoints::hit(failpoints::PROVIDER_ACTED).map_err(|_| "500: failed after it acted".to_owned())?;
+        if attempt == 1 {
+            fail_after(method).await?;
+        }
+        if method == Method::Slow {
+            tokio::time::sleep(self.delay).await;
+        }
+        Ok(outcome)
+    }
+
+    /// What goes wrong before the ledger is touched.
+    async fn fail_before(&self, method: Method, key: &ProviderKey, request: &str) -> Result<(), String> {
+        match method {
+            Method::TimeoutBefore => never().await,
+            Method::ErrorBefore => Err("500: failed before it acted".into()),
+            Method::ArrivesLate => {
+                let (key, request) = (key.clone(), request.to_owned());
+                self.ledger(move |conn, _| {
+                    let row = (under_way::provider_key.eq(&key), under_way::request.eq(&request));
+                    diesel::insert_into(under_way::table).values(row).execute(conn)
+                })
+                .await?;
+                never().await
+            }
+            Method::Ok | Method::Declined | Method::Slow | Method::TimeoutAfter | Method::ErrorAfter => Ok(()),
+        }
+    }
+
+    /// The answer of a look-up. A request under way isn't seen by it, and lands right after.
+    async fn look_up(&self, key: &ProviderKey) -> Result<Found, String> {
+        let key = key.clone();
+        self.ledger(move |conn, now| {
+            if let Some(entry) = entry(conn, &key)? {
+                return Ok(Found::Decided(entry.outcome()));
+            }
+            let landed: Option<String> = diesel::delete(under_way::table.find(&key))
+                .returning(under_way::request)
+                .get_result(conn)
+                .optional()?;
+            if let Some(request) = landed {
+                book(conn, &key, &request, now)?;
+            }
+            Ok(Found::NotSeen)
+        })
+        .await
+    }
+
+    async fn ledger<T, F>(&self, job: F) -> Result<T, String>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut SqliteConnection, Timestamp) -> QueryResult<T> + Send + 'static,
+    {
+        let (conn, now) = (self.conn.clone(), self.clock.now());
+        let work = tokio::task::spawn_blocking(move || {
+            // A panic in here leaves no transaction open: diesel rolls it back.
+            let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+            conn.immediate_transaction(|conn| job(conn, now))
+        });
+        work.await.map_err(|e| e.to_string())?.map_err(|e| format!("500: {e}"))
+    }
+}
+
+impl PaymentProvider for Sandbox {
+    fn accepts(&self, method: &PaymentMethod) -> bool {
+        Method::parse(method.as_str()).is_some()
+    }
+
+    fn key_lifetime(&self) -> Duration {
+        KEY_LIFETIME
+    }
+
+    fn charge_request(&self, charge: &Charge) -> String {
+        serde_json::json!({
+            "amount_minor": charge.amount.minor(),
+            "currency": charge.amount.currency(),
+            "payment_method": charge.method,
+        })
+        .to_string()
+    }
+
+    fn charge<'a>(&'a self, key: &'a ProviderKey, request: &'a str) -> Answering<'a, Outcome> {
+        Box::pin(async move { self.receive(key, request).await.unwrap_or_else(Outcome::Unknown) })
+    }
+
+    fn find<'a>(&'a self, key: &'a ProviderKey) -> Answering<'a, Found> {
+        Box::pin(async move {
+            self.look_up(key).await.unwrap_or_else(|cause| Found::Decided(Outcome::Unknown(cause)))
+        })
+    }
+}
+
+async fn never() -> Result<(), String> {
+    std::future::pending().await
+}
+
+/// What goes wrong after the charge is in the ledger.
+async fn fail_after(method: Method) -> Result<(), String> {
+    match method {
+        Method::TimeoutAfter => never().await,
+        Method::ErrorAfter => Err("500: failed after it acted".into()),
+        Method::Ok
+        | Method::Declined
+        | Method::Slow
+        | Method::TimeoutBefore
+        | Method::ErrorBefore
+        | Method::ArrivesLate => Ok(()),
+    }
+}
+
+/// Counts an attempt and returns its number, from 1.
+fn count(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<i64> {
+    diesel::insert_into(attempts::table)
+        .values((attempts::provider_key.eq(key), attempts::count.eq(1)))
+        .on_conflict(attempts::provider_key)
+        .do_update()
+        .set(attempts::count.eq(attempts::count + 1))
+        .returning(attempts::count)
+        .get_result(conn)
+}
+
+fn entry(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<Option<Entry>> {
+    ledger::table.find(key).select(Entry::as_select()).first(conn).optional()
+}
+
+/// Charges, once a key: the second time it only reads what the first one did.
+fn book(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Outcome> {
+    if let Some(entry) = entry(conn, key)? {
+        return Ok(entry.outcome());
+    }
+    let charge: ChargeRequest =
+        serde_json::from_str(request).map_err(|e| diesel::result::Error::DeserializationError(e.into()))?;
+    let declined = charge.payment_method == Method::Declined;
+    let entry = Entry {
+        provider_key: key.clone(),
+        request: request.to_owned(),
+        amount_minor: charge.amount_minor,
+        currency: charge.currency,
+        outcome: if declined { Booked::Declined } else { Booked::Succeeded },
+        decline_reason: declined.then(|| "insufficient_funds".to_owned()),
+        created_at: now,
+    };
+    diesel::insert_into(ledger::table).values(&entry).execute(conn)?;
+    Ok(entry.outcome())
+}
