@@ -2,7 +2,10 @@
 
 pub mod clock;
 pub mod domain;
+pub mod effects;
 pub mod failpoints;
+pub mod operations;
 pub mod payments;
 mod sqlite;
 pub mod store;
+pub mod workers;

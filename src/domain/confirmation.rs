@@ -4,7 +4,6 @@ use super::answer::Answer;
 use super::digest::Digest;
 use super::ids::{AccountId, ActorId, ConfirmationId, OrderId};
 use super::money::Money;
-use super::operation::Operation;
 use super::plan::{Plan, Warning};
 use super::time::Timestamp;
 use super::words::words;
@@ -21,6 +20,14 @@ words! {
         Declined = "declined",
         Cancelled = "cancelled",
         Expired = "expired",
+    }
+}
+
+words! {
+    /// What a confirmation is an offer to do.
+    pub enum Purpose {
+        Checkout = "checkout",
+        Refund = "refund",
     }
 }
 
@@ -58,7 +65,7 @@ pub struct Confirmation {
     pub confirmation_id: ConfirmationId,
     pub actor: ActorId,
     pub account: AccountId,
-    pub operation: Operation,
+    pub purpose: Purpose,
     pub status: Status,
     pub plan: Plan,
     pub plan_digest: Digest,
@@ -85,7 +92,7 @@ impl Confirmation {
         let status = self.status_at(now);
         ConfirmationView {
             confirmation_id: &self.confirmation_id,
-            operation: "checkout",
+            operation: self.purpose,
             status,
             plan: &self.plan,
             plan_digest: &self.plan_digest,
@@ -100,18 +107,22 @@ impl Confirmation {
 
     fn next(&self, status: Status) -> Next {
         let id = &self.confirmation_id;
+        let (confirm, propose) = match self.purpose {
+            Purpose::Checkout => (format!("/confirm-checkout/{id}"), "/checkout"),
+            Purpose::Refund => (format!("/confirm-refund/{id}"), "/refunds"),
+        };
         match status {
             Status::Pending => Next {
-                confirm: Some(format!("/confirm-checkout/{id}")),
+                confirm: Some(confirm),
                 cancel: Some(format!("/confirmations/{id}")),
                 ..Next::default()
             },
-            Status::Committing => Next { confirm: Some(format!("/confirm-checkout/{id}")), ..Next::default() },
+            Status::Committing => Next { confirm: Some(confirm), ..Next::default() },
             Status::Confirmed => {
                 Next { order: self.order_id.as_ref().map(|order| format!("/orders/{order}")), ..Next::default() }
             }
             Status::Declined | Status::Cancelled | Status::Expired => {
-                Next { propose: Some("/checkout".to_owned()), ..Next::default() }
+                Next { propose: Some(propose.to_owned()), ..Next::default() }
             }
         }
     }
@@ -121,8 +132,7 @@ impl Confirmation {
 #[schema(as = Confirmation)]
 pub struct ConfirmationView<'a> {
     pub confirmation_id: &'a ConfirmationId,
-    #[schema(example = "checkout")]
-    pub operation: &'static str,
+    pub operation: Purpose,
     pub status: Status,
     pub plan: &'a Plan,
     pub plan_digest: &'a Digest,

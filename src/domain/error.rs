@@ -1,6 +1,7 @@
 //! Every way a call can end without its effect: one closed set of codes, one table from code to status, recovery and
 //! whether the refusal is stored. The wire form is RFC 9457 problem details.
 
+use super::answer::Answer;
 use super::digest::Digest;
 use super::ids::{ConfirmationId, OrderId, ProductId};
 use super::money::Currency;
@@ -251,6 +252,11 @@ impl Problem {
             recovery: row.recovery,
             facts: &self.facts,
         }
+    }
+
+    /// As it is stored and replayed.
+    pub fn answer(&self, request_id: &str) -> Result<Answer, Problem> {
+        Answer::json(self.code.row().status, &self.body(request_id))
     }
 
     fn new(code: Code, detail: impl Into<String>) -> Self {

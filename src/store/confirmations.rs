@@ -4,13 +4,13 @@ use super::json::Json;
 use super::schema::{confirmations, discount_holds, stock_holds};
 use super::{Db, on};
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::{Confirmation, Move, Status};
+use crate::domain::confirmation::{Confirmation, Move, Purpose, Status};
 use crate::domain::digest::Digest;
 use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId};
-use crate::domain::operation::Operation;
 use crate::domain::plan::{Plan, Warning};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DbError};
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = confirmations, treat_none_as_default_value = false)]
@@ -18,7 +18,7 @@ struct Row {
     confirmation_id: ConfirmationId,
     actor_id: ActorId,
     account_id: AccountId,
-    operation: Operation,
+    operation: Purpose,
     status: Status,
     plan: Json<Plan>,
     plan_digest: Digest,
@@ -39,7 +39,7 @@ impl From<Row> for Confirmation {
             confirmation_id: row.confirmation_id,
             actor: row.actor_id,
             account: row.account_id,
-            operation: row.operation,
+            purpose: row.operation,
             status: row.status,
             plan: row.plan.0,
             plan_digest: row.plan_digest,
@@ -66,7 +66,7 @@ pub fn insert(db: &mut Db, new: &Confirmation) -> QueryResult<usize> {
         confirmation_id: new.confirmation_id.clone(),
         actor_id: new.actor.clone(),
         account_id: new.account.clone(),
-        operation: new.operation,
+        operation: new.purpose,
         status: Status::Pending,
         plan: Json(new.plan.clone()),
         plan_digest: new.plan_digest.clone(),
@@ -95,6 +95,26 @@ pub fn leave_pending(db: &mut Db, id: &ConfirmationId, to: Move, now: Timestamp)
         }),
     }?;
     Ok(rows == 1)
+}
+
+/// How `pending → committing` ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    Begun,
+    /// Someone else moved it first, or its deadline has passed.
+    NotPending,
+    /// The actor has another undecided attempt at the same purchase.
+    AttemptPending,
+}
+
+/// `pending → committing`, where the unique index on undecided attempts holds.
+pub fn begin_commit(db: &mut Db, id: &ConfirmationId, now: Timestamp) -> QueryResult<Commit> {
+    match db.savepoint(|db| leave_pending(db, id, Move::Commit, now)) {
+        Ok(true) => Ok(Commit::Begun),
+        Ok(false) => Ok(Commit::NotPending),
+        Err(DbError::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(Commit::AttemptPending),
+        Err(error) => Err(error),
+    }
 }
 
 /// Leaves `committing` for good, with the answer that every later confirm of it gets.

@@ -51,7 +51,7 @@ pub(crate) use on;
 
 impl Db<'_> {
     /// Runs a step that can be undone by itself: an error leaves no trace of it, and the transaction goes on.
-    pub fn savepoint<T>(&mut self, step: impl FnOnce(&mut Db) -> Result<T, Problem>) -> Result<T, Problem> {
+    pub fn savepoint<T, E: From<DbError>>(&mut self, step: impl FnOnce(&mut Db) -> Result<T, E>) -> Result<T, E> {
         self.execute("SAVEPOINT step")?;
         let result = step(self);
         if result.is_err() {

@@ -1,0 +1,262 @@
+//! The effect catalogue: one profile an operation, and the single source of everything that speaks of effects. The key
+//! demand, the scope check, the retention of answers and the documents' `x-ai-metadata` are read from here, so that
+//! description and enforcement can't drift apart.
+
+use crate::domain::actor::Scope;
+use crate::domain::operation::Operation;
+use crate::domain::words::words;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+words! {
+    /// What calling it does to the world.
+    pub enum Effect {
+        /// Nothing.
+        Pure = "pure",
+        /// The same once or many times.
+        Idempotent = "idempotent",
+        /// Can be undone by setting it back.
+        Reversible = "reversible",
+        /// Can be made good by another operation.
+        Compensable = "compensable",
+        /// Can't be taken back.
+        Irreversible = "irreversible",
+    }
+}
+
+words! {
+    /// What makes a repeat harmless.
+    pub enum KeyRule {
+        /// The `Idempotency-Key` header; without it the call is refused.
+        Required = "required",
+        /// The resource itself; a key is honoured when it is sent.
+        Natural = "natural",
+        /// Nothing is needed; a key is ignored.
+        None = "none",
+    }
+}
+
+/// How far an effect reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Our database only.
+    Local,
+    /// Money leaves the process.
+    Provider,
+}
+
+/// How long a stored answer is kept, and what its key is afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetentionClass {
+    /// The answer goes, the claim stays: the key is never new work again.
+    Money,
+    /// Afterwards the key is new work.
+    Other,
+}
+
+/// How long each class keeps its answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    pub money: Duration,
+    pub other: Duration,
+}
+
+impl Retention {
+    pub fn of(self, class: RetentionClass) -> Duration {
+        match class {
+            RetentionClass::Money => self.money,
+            RetentionClass::Other => self.other,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct EffectProfile {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub effect: Effect,
+    pub reach: Reach,
+    pub key: KeyRule,
+    /// What stands in for the key, where it is natural.
+    pub natural_key: Option<&'static str>,
+    pub retention: RetentionClass,
+    /// Any one of them is enough.
+    pub scopes: &'static [Scope],
+    pub side_effects: &'static [&'static str],
+    pub dry_run: Option<Operation>,
+    pub confirm: Option<Operation>,
+    pub compensate: Option<Operation>,
+    /// Members that may carry text from strangers.
+    pub untrusted_inputs: &'static [&'static str],
+}
+
+/// What a pure read looks like.
+const READ: EffectProfile = EffectProfile {
+    method: "GET",
+    path: "",
+    effect: Effect::Pure,
+    reach: Reach::Local,
+    key: KeyRule::None,
+    natural_key: None,
+    retention: RetentionClass::Other,
+    scopes: &[],
+    side_effects: &[],
+    dry_run: None,
+    confirm: None,
+    compensate: None,
+    untrusted_inputs: &[],
+};
+
+const ADDRESS_TEXTS: &[&str] = &["shipping_address.name", "shipping_address.line1", "shipping_address.line2"];
+const PLAN_TEXTS: &[&str] =
+    &["plan.shipping_address.name", "plan.shipping_address.line1", "plan.shipping_address.line2"];
+const ANY_CONFIRMATION: &[Scope] = &[Scope::CheckoutPropose, Scope::RefundsCreate, Scope::RefundsConfirm];
+
+impl Operation {
+    pub const fn profile(self) -> &'static EffectProfile {
+        match self {
+            Operation::GetProduct => {
+                &EffectProfile { path: "/products/{product_id}", scopes: &[Scope::CatalogRead], ..READ }
+            }
+            Operation::BatchGetProducts => &EffectProfile {
+                method: "POST",
+                path: "/products-batch-get",
+                scopes: &[Scope::CatalogRead],
+                ..READ
+            },
+            Operation::DryRunCheckout => &EffectProfile {
+                method: "POST",
+                path: "/checkout-dry-run",
+                scopes: &[Scope::CheckoutPropose],
+                untrusted_inputs: ADDRESS_TEXTS,
+                ..READ
+            },
+            Operation::ProposeCheckout => &EffectProfile {
+                method: "POST",
+                path: "/checkout",
+                effect: Effect::Compensable,
+                key: KeyRule::Required,
+                retention: RetentionClass::Money,
+                scopes: &[Scope::CheckoutPropose],
+                side_effects: &["stores a confirmation", "holds stock, price and discount uses until it expires"],
+                dry_run: Some(Operation::DryRunCheckout),
+                confirm: Some(Operation::ConfirmCheckout),
+                compensate: Some(Operation::CancelConfirmation),
+                untrusted_inputs: ADDRESS_TEXTS,
+                ..READ
+            },
+            Operation::GetConfirmation => &EffectProfile {
+                path: "/confirmations/{confirmation_id}",
+                scopes: ANY_CONFIRMATION,
+                untrusted_inputs: PLAN_TEXTS,
+                ..READ
+            },
+            Operation::CancelConfirmation => &EffectProfile {
+                method: "DELETE",
+                path: "/confirmations/{confirmation_id}",
+                effect: Effect::Idempotent,
+                key: KeyRule::Natural,
+                natural_key: Some("confirmation_id"),
+                scopes: &[Scope::CheckoutPropose, Scope::RefundsCreate],
+                side_effects: &["frees what the confirmation holds"],
+                ..READ
+            },
+            Operation::ConfirmCheckout => &EffectProfile {
+                method: "POST",
+                path: "/confirm-checkout/{confirmation_id}",
+                effect: Effect::Irreversible,
+                reach: Reach::Provider,
+                key: KeyRule::Natural,
+                natural_key: Some("confirmation_id"),
+                retention: RetentionClass::Money,
+                scopes: &[Scope::CheckoutConfirm],
+                side_effects: &["charges the payment method", "makes an order", "takes the units out of stock"],
+                dry_run: Some(Operation::DryRunCheckout),
+                ..READ
+            },
+            Operation::GetOrder => &EffectProfile {
+                path: "/orders/{order_id}",
+                scopes: &[Scope::OrdersRead],
+                untrusted_inputs: PLAN_TEXTS,
+                ..READ
+            },
+        }
+    }
+
+    /// The operation behind a route.
+    pub fn at(method: &str, path: &str) -> Option<Self> {
+        let matches = |operation: &&Operation| {
+            let profile = operation.profile();
+            profile.method == method && profile.path == path
+        };
+        Self::ALL.iter().find(matches).copied()
+    }
+}
+
+/// What the fingerprint doesn't see.
+const NORMALIZATIONS: &[&str] = &[
+    "JSON white space and member order",
+    "notation of an amount: 10, 10.0, 10.00, \"10.00\"",
+    "letter case of a currency",
+    "an optional member that is null or its default counts as absent",
+];
+
+impl EffectProfile {
+    /// The `x-ai-metadata` block of the OpenAPI document.
+    pub fn ai_metadata(&self, retention: Retention) -> Value {
+        let keyed = self.key != KeyRule::None;
+        let pure = self.effect == Effect::Pure;
+        json!({
+            "effect": self.effect,
+            "side_effects": self.side_effects,
+            "idempotency": {
+                "key": self.key,
+                "natural_key": self.natural_key,
+                "retention_seconds": keyed.then(|| retention.of(self.retention).as_secs()),
+                "normalizations": if keyed { NORMALIZATIONS } else { &[] },
+            },
+            "dry_run": self.dry_run,
+            "confirm": self.confirm,
+            "compensate": self.compensate,
+            "retry": {
+                "on": ["408", "429", "5xx", "timeout", "connection_lost", "recovery:retry_same_key"],
+                "backoff": "full_jitter",
+            },
+            "scopes": self.scopes,
+            "untrusted_inputs": self.untrusted_inputs,
+            "mcp": {"annotations": {
+                "readOnlyHint": pure,
+                "destructiveHint": matches!(self.effect, Effect::Irreversible),
+                "idempotentHint": true,
+                "openWorldHint": self.reach == Reach::Provider,
+            }},
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_write_is_harmless_to_repeat() {
+        for operation in Operation::ALL {
+            let profile = operation.profile();
+            assert!(!profile.scopes.is_empty(), "{operation:?} is open to everyone");
+            assert_eq!(profile.key == KeyRule::None, profile.effect == Effect::Pure, "{operation:?}");
+            assert_eq!(profile.key == KeyRule::Natural, profile.natural_key.is_some(), "{operation:?}");
+            assert_eq!(profile.effect == Effect::Pure, profile.side_effects.is_empty(), "{operation:?}");
+            assert_eq!(Operation::at(profile.method, profile.path), Some(*operation));
+        }
+    }
+
+    #[test]
+    fn money_that_leaves_the_process_is_asked_for_twice() {
+        let confirms: Vec<Operation> = Operation::ALL.iter().filter_map(|o| o.profile().confirm).collect();
+        for operation in Operation::ALL {
+            if operation.profile().reach == Reach::Provider {
+                assert!(confirms.contains(operation), "{operation:?} moves money in one step");
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Cancel: the natural idempotency of DELETE (RFC 9110, 9.2.2). A repeat finds the state that it asked for: 404.
+
+use super::get_confirmation::find_own;
+use super::once::{IN_FLIGHT_WAIT, once};
+use super::{Call, Context, Reply};
+use crate::domain::answer::Answer;
+use crate::domain::confirmation::{Move, Status};
+use crate::domain::digest::Fingerprint;
+use crate::domain::error::Problem;
+use crate::domain::ids::{ActorId, ConfirmationId};
+use crate::domain::operation::Operation;
+use crate::domain::time::Timestamp;
+use crate::store::holds::{self, Release};
+use crate::store::{Db, confirmations};
+
+pub async fn cancel_confirmation(context: &Context, call: Call, id: ConfirmationId) -> Result<Reply, Problem> {
+    let fingerprint = Fingerprint::of(Operation::CancelConfirmation, &[id.as_str()], &());
+    let actor = call.caller.actor.clone();
+    let effect = move |db: &mut Db, now| cancel(db, &actor, &id, now);
+    once(context, call, Operation::CancelConfirmation, fingerprint, effect).await
+}
+
+fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> Result<Answer, Problem> {
+    let confirmation = find_own(db, actor, id)?;
+    match confirmation.status_at(now) {
+        Status::Cancelled | Status::Expired => return Err(Problem::not_found("pending confirmation")),
+        Status::Committing => return Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)),
+        Status::Confirmed | Status::Declined => return Err(Problem::confirmation_decided(confirmation.order_id)),
+        Status::Pending => {}
+    }
+    if !confirmations::leave_pending(db, id, Move::Cancel, now)? {
+        return Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)); // another writer moved it in between
+    }
+    holds::release(db, id, Release::Freed)?;
+    Ok(Answer::no_content())
+}

@@ -1,0 +1,98 @@
+//! One file a pattern, named for it. Each operation takes the context, who calls, and a parsed request, and returns an
+//! answer or a problem. `once` and `phases` are the two envelopes that make a repeat harmless.
+
+pub mod actors;
+pub mod authenticate;
+pub mod cancel_confirmation;
+pub mod confirm_checkout;
+pub mod dry_run_checkout;
+pub mod expire;
+pub mod get_confirmation;
+pub mod get_order;
+pub mod get_products;
+pub mod once;
+pub mod phases;
+pub mod propose_checkout;
+
+use crate::domain::actor::Caller;
+use crate::domain::answer::{Answer, Delivery};
+use crate::domain::error::Problem;
+use crate::domain::key::IdempotencyKey;
+use crate::domain::time::Timestamp;
+use crate::effects::Retention;
+use crate::payments::PaymentProvider;
+use crate::store::Store;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+
+/// Everything an operation needs. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    pub store: Store,
+    pub provider: Arc<dyn PaymentProvider>,
+    pub settings: Settings,
+    pub tasks: Tasks,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub confirmation_ttl: Duration,
+    pub max_pending: i64,
+    pub retention: Retention,
+    pub provider_timeout: Duration,
+    pub lease: Duration,
+    /// How often the workers look, and the first step of the back-off between recoveries.
+    pub worker_interval: Duration,
+}
+
+/// Who calls, under which key, for which task.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub caller: Caller,
+    pub key: Option<IdempotencyKey>,
+    pub task: Option<String>,
+    pub request_id: String,
+}
+
+/// An answer, how it came about, and when its key will be forgotten.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub answer: Answer,
+    pub delivery: Delivery,
+    pub key_expires_at: Option<Timestamp>,
+}
+
+/// Work that goes on when the connection that asked for it is gone.
+#[derive(Clone)]
+pub struct Tasks {
+    runtime: Handle,
+    running: TaskTracker,
+}
+
+impl Tasks {
+    /// On the runtime of the caller, which has to outlive every connection.
+    pub fn on_current_runtime() -> Self {
+        Self { runtime: Handle::current(), running: TaskTracker::new() }
+    }
+
+    /// Runs a task to its end, whether or not anybody waits for it.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let running = self.running.spawn_on(task, &self.runtime);
+        running.await.unwrap_or_else(|died| Err(Problem::internal(died)))
+    }
+
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn_on(task, &self.runtime);
+    }
+
+    /// Waits until everything that was started has ended.
+    pub async fn finish(&self) {
+        self.running.close();
+        self.running.wait().await;
+    }
+}

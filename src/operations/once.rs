@@ -1,0 +1,135 @@
+//! The run-once envelope of local operations: claim, effect and answer share one transaction, so that a crash leaves
+//! all of them or none. A repeat gets the first answer, byte for byte.
+
+use super::{Call, Context, Reply};
+use crate::domain::answer::Delivery;
+use crate::domain::digest::Fingerprint;
+use crate::domain::error::{Problem, Stored};
+use crate::domain::ids::ActorId;
+use crate::domain::key::IdempotencyKey;
+use crate::domain::operation::Operation;
+use crate::domain::time::Timestamp;
+use crate::effects::RetentionClass;
+use crate::failpoints;
+use crate::store::claims::{self, Claim};
+use crate::store::Db;
+use crate::{domain::answer::Answer, effects::Retention};
+use std::time::Duration;
+
+/// When to ask again about a call that is still running.
+pub const IN_FLIGHT_WAIT: Duration = Duration::from_secs(1);
+
+/// A key about to be claimed for a request.
+#[derive(Clone, Debug)]
+pub struct Keyed {
+    pub actor: ActorId,
+    pub key: IdempotencyKey,
+    pub operation: Operation,
+    pub fingerprint: Fingerprint,
+    pub task: Option<String>,
+}
+
+impl Keyed {
+    /// None where the operation needs no key and none was sent.
+    pub fn of(call: &Call, operation: Operation, fingerprint: Fingerprint) -> Option<Self> {
+        let (actor, task) = (call.caller.actor.clone(), call.task.clone());
+        call.key.clone().map(|key| Self { actor, key, operation, fingerprint, task })
+    }
+}
+
+/// Runs `effect` at most once for the call's key. A refusal that the error table stores becomes the key's answer; any
+/// other failure leaves no trace, the claim included.
+pub async fn once<F>(
+    context: &Context,
+    call: Call,
+    operation: Operation,
+    fingerprint: Fingerprint,
+    effect: F,
+) -> Result<Reply, Problem>
+where
+    F: Fn(&mut Db, Timestamp) -> Result<Answer, Problem> + Send + 'static,
+{
+    let Some(keyed) = Keyed::of(&call, operation, fingerprint) else {
+        let answer = context.store.write(effect).await?;
+        return Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: None });
+    };
+    let lookup = keyed.clone();
+    if let Some(replay) = context.store.read(move |db, now| replay(db, &lookup, now)).await? {
+        return Ok(replay);
+    }
+    let retention = context.settings.retention;
+    let job = move |db: &mut Db, now| run(db, &keyed, retention, &call.request_id, &effect, now);
+    context.store.write(job).await
+}
+
+fn run(
+    db: &mut Db,
+    keyed: &Keyed,
+    retention: Retention,
+    request_id: &str,
+    effect: &impl Fn(&mut Db, Timestamp) -> Result<Answer, Problem>,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
+    failpoints::hit(failpoints::BEFORE_CLAIM)?;
+    let Some(claim) = claim(db, keyed, retention, now)? else {
+        return replay(db, keyed, now)?.ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT));
+    };
+    let answer = match db.savepoint(|db| effect(db, now)) {
+        Ok(answer) => answer,
+        Err(refusal) if refusal.code.row().stored == Stored::Yes => refusal.answer(request_id)?,
+        Err(problem) => return Err(problem),
+    };
+    claims::answer(db, &claim, &answer)?;
+    failpoints::hit(failpoints::BEFORE_LOCAL_COMMIT)?;
+    Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: Some(claim.expires_at) })
+}
+
+/// Takes the key. None when it is taken already, by this request or by another one.
+pub fn claim(db: &mut Db, keyed: &Keyed, retention: Retention, now: Timestamp) -> Result<Option<Claim>, Problem> {
+    if let Some(taken) = claims::find(db, &keyed.actor, &keyed.key)? {
+        if !is_forgotten(&taken, now) {
+            return Ok(None);
+        }
+        claims::forget_expired(db, &keyed.actor, &keyed.key, now)?;
+    }
+    let claim = Claim {
+        actor_id: keyed.actor.clone(),
+        idempotency_key: keyed.key.clone(),
+        operation: keyed.operation,
+        fingerprint: keyed.fingerprint.digest().clone(),
+        fingerprint_version: Fingerprint::VERSION,
+        task_id: keyed.task.clone(),
+        resource: None,
+        created_at: now,
+        expires_at: now.after(retention.of(keyed.operation.profile().retention)),
+        answer_status: None,
+        answer_body: None,
+        answer_location: None,
+    };
+    Ok(claims::claim(db, &claim)?.then_some(claim))
+}
+
+/// The claim behind a key, if it is this very request's. A key that names another request is refused.
+pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Claim>, Problem> {
+    match claims::find(db, &keyed.actor, &keyed.key)? {
+        None => Ok(None),
+        Some(claim) if is_forgotten(&claim, now) => Ok(None),
+        Some(claim) if claim.fingerprint == *keyed.fingerprint.digest() => Ok(Some(claim)),
+        Some(_) => Err(Problem::key_reused()),
+    }
+}
+
+/// The stored answer of a key, if it has one.
+fn replay(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Reply>, Problem> {
+    let Some(claim) = own_claim(db, keyed, now)? else { return Ok(None) };
+    if now >= claim.expires_at {
+        return Err(Problem::key_expired(claim.resource));
+    }
+    let answer = claim.answer().ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT))?;
+    Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at: Some(claim.expires_at) }))
+}
+
+/// Time decides, not the sweeper: an expired claim counts as swept, unless money was meant by it.
+fn is_forgotten(claim: &Claim, now: Timestamp) -> bool {
+    now >= claim.expires_at && claim.operation.profile().retention == RetentionClass::Other
+}

@@ -1,0 +1,55 @@
+//! The workers: expire what is due, recover what is undecided. Neither is needed for correctness; both are bounded.
+
+use crate::operations::{Context, expire, phases};
+use crate::store::payments;
+use futures_util::future::join_all;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// Payments recovered side by side.
+const RECOVERIES: i64 = 16;
+
+/// Runs both until `stop` is cancelled. A round that has begun is finished.
+pub fn start(context: &Context, stop: &CancellationToken) {
+    let (expiring, recovering) = (context.clone(), context.clone());
+    every_interval(context, stop, move || expire_due(expiring.clone()));
+    every_interval(context, stop, move || recover_undecided(recovering.clone()));
+}
+
+fn every_interval<F>(context: &Context, stop: &CancellationToken, round: impl Fn() -> F + Send + 'static)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (stop, mut ticks) = (stop.clone(), interval(context.settings.worker_interval));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    context.tasks.spawn(async move {
+        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+            round().await;
+        }
+    });
+}
+
+async fn expire_due(context: Context) {
+    if let Err(problem) = expire::expire_due(&context).await {
+        tracing::warn!(cause = problem.cause, "expiring failed");
+    }
+}
+
+/// Undecided payments whose time has come: those of a crash, and those that nobody asks about.
+async fn recover_undecided(context: Context) {
+    let due = context.store.read(|db, now| Ok(payments::to_recover(db, now, RECOVERIES)?)).await;
+    let recover = |id: crate::domain::ids::PaymentId| {
+        let context = &context;
+        async move {
+            // The answer is stored for whoever asks; a problem here is logged where it arises and met again next time.
+            let request_id = format!("recovery-{id}");
+            let _ = phases::recover(context, id, &request_id).await;
+        }
+    };
+    match due {
+        Ok(due) => {
+            join_all(due.into_iter().map(recover)).await;
+        }
+        Err(problem) => tracing::warn!(cause = problem.cause, "recovery failed"),
+    }
+}
