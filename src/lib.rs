@@ -1,9 +1,13 @@
 //! Countersign: a commerce backend that software agents can retry without fear. Send it again; it happens once.
 
+pub mod app;
 pub mod clock;
+pub mod config;
+mod demo;
 pub mod domain;
 pub mod effects;
 pub mod failpoints;
+pub mod http;
 pub mod operations;
 pub mod payments;
 mod sqlite;

@@ -1,1 +1,116 @@
-fn main() {}
+//! The commands: serve, openapi, actor.
+
+use clap::Parser;
+use countersign::app::App;
+use countersign::clock::Clock;
+use countersign::config::{ActorCommand, Cli, Command, DatabaseArgs, ServeArgs};
+use countersign::domain::error::Problem;
+use countersign::domain::ids::ActorId;
+use countersign::effects::Retention;
+use countersign::operations::actors;
+use countersign::store::Store;
+use countersign::{failpoints, http};
+use std::process::ExitCode;
+use std::time::Duration;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+/// A value that can't be used: exit code 2. Everything else that goes wrong is 1.
+enum Failure {
+    Usage(String),
+    Failed(String),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    failpoints::arm();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => return fail(&one_line(&error.to_string()), 2),
+        Err(help) => {
+            let _ = help.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    let end = match cli.command {
+        Command::Serve(args) => serve(args).await,
+        Command::Openapi => openapi(),
+        Command::Actor(args) => actor(args.command).await,
+    };
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => fail(&message, 2),
+        Err(Failure::Failed(message)) => fail(&message, 1),
+    }
+}
+
+fn fail(message: &str, code: u8) -> ExitCode {
+    eprintln!("countersign: {message}");
+    ExitCode::from(code)
+}
+
+/// clap's first paragraph, without its own prefix and the hints below.
+fn one_line(error: &str) -> String {
+    let first = error.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = first.trim_start_matches("error: ").split_whitespace().collect();
+    words.join(" ")
+}
+
+async fn serve(args: ServeArgs) -> Result<(), Failure> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE).with_target(false).init();
+    let config = args.config().map_err(Failure::Usage)?;
+    let database = config.store.path.display().to_string();
+    let app = App::build(config).await.map_err(Failure::Failed)?;
+    let address = app.address;
+    println!("countersign: listening on http://{address}, database sqlite://{database}, docs http://{address}/docs");
+    if args.demo {
+        println!("try it:  {}", sample_call(&address.to_string()));
+    }
+    app.run().await.map_err(|e| Failure::Failed(e.to_string()))
+}
+
+fn sample_call(address: &str) -> String {
+    format!(
+        "curl -s http://{address}/checkout -H 'Authorization: Bearer csk_demo_shopper' -H 'Idempotency-Key: my-first' \
+         -H 'Content-Type: application/json' -d '{{\"items\":[{{\"product_id\":\"MUG-BLUE\",\"quantity\":2}}],\
+         \"shipping_address\":{{\"name\":\"Ada Lovelace\",\"line1\":\"1 Market Street\",\"city\":\"San Francisco\",\
+         \"region\":\"CA\",\"postal_code\":\"94105\",\"country\":\"US\"}},\"payment_method\":\"pm_sandbox_ok\"}}'"
+    )
+}
+
+/// With the default retention, as the committed document has it.
+fn openapi() -> Result<(), Failure> {
+    let day = Duration::from_secs(24 * 60 * 60);
+    let document = http::document(Retention { money: 7 * day, other: day });
+    println!("{}", document.to_pretty_json().map_err(|e| Failure::Failed(e.to_string()))?);
+    Ok(())
+}
+
+async fn actor(command: ActorCommand) -> Result<(), Failure> {
+    match command {
+        ActorCommand::Create { account, name, scopes, database } => {
+            let store = open(&database)?;
+            let (id, key) = actors::create(&store, account, name, scopes).await.map_err(failed)?;
+            println!("{id}\n{key}");
+        }
+        ActorCommand::List { database } => {
+            for (actor, account) in actors::list(&open(&database)?).await.map_err(failed)? {
+                let state = if actor.disabled_at.is_some() { "disabled" } else { "enabled" };
+                println!("{}\t{account}\t{}\t{state}\t{}", actor.actor_id, actor.name, actor.scopes.as_str());
+            }
+        }
+        ActorCommand::Disable { id, database } => {
+            let id = ActorId::parse(&id).ok_or_else(|| Failure::Usage(format!("{id} is not an actor's id (act_…)")))?;
+            actors::disable(&open(&database)?, id).await.map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn open(database: &DatabaseArgs) -> Result<Store, Failure> {
+    let config = database.store(1).map_err(Failure::Usage)?;
+    Store::open(&config, Clock::System).map_err(Failure::Failed)
+}
+
+fn failed(problem: Problem) -> Failure {
+    Failure::Failed(problem.cause.unwrap_or(problem.detail))
+}

@@ -183,6 +183,8 @@ pub struct Facts {
     pub retry_after_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Fault>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_methods: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<UnavailableReason>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -313,8 +315,9 @@ impl Problem {
         Self::new(Code::NotFound, format!("No such {what} for this credential. Check the id; nothing was changed."))
     }
 
-    pub fn method_not_allowed(allowed: &str) -> Self {
-        Self::new(Code::MethodNotAllowed, format!("This path takes {allowed}."))
+    pub fn method_not_allowed(allowed: Vec<&'static str>) -> Self {
+        Self::new(Code::MethodNotAllowed, format!("This path takes {}.", allowed.join(", ")))
+            .with(|facts| facts.allowed_methods = allowed)
     }
 
     pub fn key_required() -> Self {

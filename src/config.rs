@@ -1,0 +1,194 @@
+//! Flags and environment. Every flag is also a variable: `COUNTERSIGN_` and its name in capitals. A bad value is one
+//! line on stderr and exit code 2.
+
+use crate::clock::Clock;
+use crate::domain::actor::{Scope, Scopes};
+use crate::effects::Retention;
+use crate::operations::Settings;
+use crate::operations::authenticate::DemoActors;
+use crate::store::StoreConfig;
+use clap::{Args, Parser, Subcommand};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, about = "A commerce backend that software agents can retry without fear")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the API.
+    Serve(ServeArgs),
+    /// Print the OpenAPI document.
+    Openapi,
+    /// Make, list or disable actors.
+    Actor(ActorArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Load the sample shop and admit the well-known demo keys; loopback only.
+    #[arg(long, env = "COUNTERSIGN_DEMO")]
+    pub demo: bool,
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, env = "COUNTERSIGN_BIND", default_value = "127.0.0.1:8080", value_parser = address)]
+    pub bind: SocketAddr,
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// The payment provider.
+    #[arg(long, env = "COUNTERSIGN_PAYMENTS", default_value = "sandbox", value_parser = ["sandbox"])]
+    pub payments: String,
+    /// The sandbox provider's own ledger.
+    #[arg(long, env = "COUNTERSIGN_SANDBOX_URL", default_value = "sqlite://data/sandbox.db", value_parser = sqlite_path)]
+    pub sandbox_url: PathBuf,
+    /// How long a confirmation holds price and stock. 15 minutes: time for a person to be asked, short for the stock.
+    #[arg(long, env = "COUNTERSIGN_CONFIRMATION_TTL", default_value = "15m", value_parser = span)]
+    pub confirmation_ttl: Duration,
+    /// Pending confirmations that one actor may hold.
+    #[arg(long, env = "COUNTERSIGN_MAX_PENDING", default_value = "100", value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    pub max_pending: i64,
+    /// How long answers about money are kept. 7 days: a bad Friday deploy and the week that it takes to clean up.
+    #[arg(long, env = "COUNTERSIGN_RETENTION_MONEY", default_value = "7d", value_parser = span)]
+    pub retention_money: Duration,
+    /// How long other stored answers are kept.
+    #[arg(long, env = "COUNTERSIGN_RETENTION_OTHER", default_value = "24h", value_parser = span)]
+    pub retention_other: Duration,
+    /// How long one call of the provider may take; its outcome is unknown then.
+    #[arg(long, env = "COUNTERSIGN_PROVIDER_TIMEOUT", default_value = "10s", value_parser = span)]
+    pub provider_timeout: Duration,
+    /// What the sandbox's slow payment method waits before it answers.
+    #[arg(long, env = "COUNTERSIGN_SANDBOX_DELAY", default_value = "2s", value_parser = span)]
+    pub sandbox_delay: Duration,
+    /// How long one caller may deal with a payment before others take over: at least twice the provider time-out, for a
+    /// look-up and a charge.
+    #[arg(long, env = "COUNTERSIGN_LEASE", default_value = "30s", value_parser = span)]
+    pub lease: Duration,
+    /// How often the workers look for what is due.
+    #[arg(long, env = "COUNTERSIGN_WORKER_INTERVAL", default_value = "1s", value_parser = span)]
+    pub worker_interval: Duration,
+    /// Writes in one commit, at most. 1 turns group commit off.
+    #[arg(long, env = "COUNTERSIGN_WRITE_BATCH", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub write_batch: u16,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DatabaseArgs {
+    /// `sqlite://` and a path. `DATABASE_URL` works too.
+    #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_parser = sqlite_path)]
+    pub database_url: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ActorArgs {
+    #[command(subcommand)]
+    pub command: ActorCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ActorCommand {
+    /// Make an actor and print its key, once. Only the key's SHA-256 is kept.
+    Create {
+        /// The account's name; it is made if there is none.
+        #[arg(long)]
+        account: String,
+        #[arg(long)]
+        name: String,
+        /// With commas between, for example catalog:read,checkout:propose
+        #[arg(long, value_parser = scopes)]
+        scopes: Scopes,
+        #[command(flatten)]
+        database: DatabaseArgs,
+    },
+    /// List every actor.
+    List {
+        #[command(flatten)]
+        database: DatabaseArgs,
+    },
+    /// From now on its key opens nothing.
+    Disable {
+        /// `act_…`, as `list` shows it.
+        id: String,
+        #[command(flatten)]
+        database: DatabaseArgs,
+    },
+}
+
+impl DatabaseArgs {
+    pub fn store(&self, write_batch: usize) -> Result<StoreConfig, String> {
+        let path = match (&self.database_url, std::env::var("DATABASE_URL")) {
+            (Some(path), _) => path.clone(),
+            (None, Ok(url)) => sqlite_path(&url).map_err(|e| format!("DATABASE_URL: {e}"))?,
+            (None, Err(_)) => PathBuf::from("data/countersign.db"),
+        };
+        Ok(StoreConfig { path, write_batch })
+    }
+}
+
+/// Everything that a server is built from.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub bind: SocketAddr,
+    pub demo: DemoActors,
+    pub store: StoreConfig,
+    pub sandbox: PathBuf,
+    pub sandbox_delay: Duration,
+    pub settings: Settings,
+    pub clock: Clock,
+}
+
+impl ServeArgs {
+    pub fn config(&self) -> Result<Config, String> {
+        if self.lease < 2 * self.provider_timeout {
+            return Err("--lease must be at least twice --provider-timeout".into());
+        }
+        if self.demo && !self.bind.ip().is_loopback() {
+            return Err("--demo admits keys that everybody knows: it binds loopback addresses only".into());
+        }
+        Ok(Config {
+            bind: self.bind,
+            demo: if self.demo { DemoActors::Admitted } else { DemoActors::Refused },
+            store: self.database.store(usize::from(self.write_batch))?,
+            sandbox: self.sandbox_url.clone(),
+            sandbox_delay: self.sandbox_delay,
+            settings: Settings {
+                confirmation_ttl: self.confirmation_ttl,
+                max_pending: self.max_pending,
+                retention: Retention { money: self.retention_money, other: self.retention_other },
+                provider_timeout: self.provider_timeout,
+                lease: self.lease,
+                worker_interval: self.worker_interval,
+            },
+            clock: Clock::System,
+        })
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|e| format!("not an address and port: {e}"))?;
+    found.next().ok_or_else(|| "the name has no address".into())
+}
+
+fn sqlite_path(url: &str) -> Result<PathBuf, String> {
+    match url.split_once("://") {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+        Some(("postgres" | "postgresql", _)) => Err("this version has the embedded database only (sqlite://…)".into()),
+        _ => Err("expected sqlite:// and a path".into()),
+    }
+}
+
+/// `15m`, `24h`, `7d`: at least a millisecond, at most a hundred years.
+fn span(text: &str) -> Result<Duration, String> {
+    let span = humantime::parse_duration(text).map_err(|e| format!("expected a duration such as 15m: {e}"))?;
+    let longest = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    let in_range = (Duration::from_millis(1)..=longest).contains(&span);
+    in_range.then_some(span).ok_or_else(|| "expected at least 1ms and at most 100 years".into())
+}
+
+fn scopes(text: &str) -> Result<Scopes, String> {
+    let known: Vec<&str> = Scope::ALL.iter().map(Scope::as_str).collect();
+    Scopes::parse(&text.replace(',', " ")).ok_or_else(|| format!("expected scopes among {}", known.join(",")))
+}

@@ -1,0 +1,197 @@
+//! The order of checks that every operation passes before it runs: authenticate → scope → headers → media type → size
+//! → JSON → values. Nothing is stored and no claim is looked up before all of them hold.
+
+use super::State;
+use super::envelope::{IDEMPOTENCY_KEY, RequestId, Seen};
+use super::json;
+use crate::domain::actor::{Caller, Scope};
+use crate::domain::error::Problem;
+use crate::domain::key::IdempotencyKey;
+use crate::domain::operation::Operation;
+use crate::effects::{EffectProfile, KeyRule};
+use crate::operations::authenticate::authenticate;
+use crate::operations::{Call, Context};
+use actix_web::dev::Payload;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use futures_util::StreamExt;
+use std::pin::Pin;
+
+/// Bytes of a body.
+const MAX_BODY: usize = 256 * 1024;
+const AGENT_TASK_ID: HeaderName = HeaderName::from_static("agent-task-id");
+
+/// A call that has passed every check, with its body parsed.
+pub struct Checked<B> {
+    pub call: Call,
+    pub body: B,
+    request: HttpRequest,
+}
+
+impl<B> Checked<B> {
+    /// An id from the path. One that can't exist isn't found.
+    pub fn id<T>(&self, parse: fn(&str) -> Option<T>, what: &str) -> Result<T, Problem> {
+        let segment = self.request.match_info().iter().next().map(|(_, segment)| segment);
+        segment.and_then(parse).ok_or_else(|| Problem::not_found(what))
+    }
+}
+
+/// A request body: how it reads from JSON, and whether it may be left out.
+pub trait Body: Sized {
+    type Json: serde::de::DeserializeOwned;
+
+    /// What a call without a body means. None: a body is required.
+    fn absent() -> Option<Self>;
+
+    /// All values at once: each that is out of range or notation is a fault.
+    fn validate(json: Self::Json, context: &Context) -> Result<Self, Problem>;
+}
+
+/// No body. An empty object is let pass, since some clients send one with everything.
+pub struct NoBody;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmptyObject {}
+
+impl Body for NoBody {
+    type Json = EmptyObject;
+
+    fn absent() -> Option<Self> {
+        Some(NoBody)
+    }
+
+    fn validate(_: EmptyObject, _: &Context) -> Result<Self, Problem> {
+        Ok(NoBody)
+    }
+}
+
+impl<B: Body + 'static> FromRequest for Checked<B> {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        Box::pin(check(request.clone(), payload.take()))
+    }
+}
+
+async fn check<B: Body>(request: HttpRequest, payload: Payload) -> Result<Checked<B>, Problem> {
+    let state = request.app_data::<web::Data<State>>().ok_or_else(|| Problem::internal("no state"))?.clone();
+    let profile = profile(&request)?;
+    let caller = authenticate(&state.context, &bearer(request.headers())?, state.demo).await?;
+    remember(&request, |seen| seen.actor = Some(caller.actor.clone()));
+    authorize(&caller, profile)?;
+
+    no_query(&request)?;
+    let key = key(request.headers(), profile)?;
+    let task = task(request.headers())?;
+    remember(&request, |seen| (seen.key, seen.task) = (key.clone(), task.clone()));
+
+    let bytes = read_body::<B>(&request, payload).await?;
+    let body = match B::absent() {
+        Some(absent) if bytes.is_empty() => absent,
+        _ => B::validate(json::parse(&bytes)?, &state.context)?,
+    };
+    let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+    Ok(Checked { call: Call { caller, key, task, request_id }, body, request })
+}
+
+fn profile(request: &HttpRequest) -> Result<&'static EffectProfile, Problem> {
+    request
+        .match_pattern()
+        .and_then(|path| Operation::at(request.method().as_str(), &path))
+        .map(Operation::profile)
+        .ok_or_else(|| Problem::internal("a route without an operation"))
+}
+
+fn remember(request: &HttpRequest, what: impl FnOnce(&mut Seen)) {
+    let mut extensions = request.extensions_mut();
+    let mut seen = extensions.remove::<Seen>().unwrap_or_default();
+    what(&mut seen);
+    extensions.insert(seen);
+}
+
+/// RFC 6750: the scheme's letter case doesn't matter.
+fn bearer(headers: &HeaderMap) -> Result<String, Problem> {
+    let value = one(headers, &AUTHORIZATION).map_err(|TwoLines| Problem::unauthenticated())?;
+    let (scheme, key) = value
+        .and_then(|value| std::str::from_utf8(value).ok())
+        .and_then(|value| value.split_once(' '))
+        .ok_or_else(Problem::unauthenticated)?;
+    if !scheme.eq_ignore_ascii_case("bearer") || key.trim().is_empty() {
+        return Err(Problem::unauthenticated());
+    }
+    Ok(key.trim().to_owned())
+}
+
+fn authorize(caller: &Caller, profile: &EffectProfile) -> Result<(), Problem> {
+    if profile.scopes.iter().any(|scope| caller.scopes.allow(*scope)) {
+        return Ok(());
+    }
+    let needed: Vec<&str> = profile.scopes.iter().map(Scope::as_str).collect();
+    Err(Problem::insufficient_scope(&needed))
+}
+
+/// A parameter that nobody reads could be one that somebody relies on (`?dry_run=true`).
+fn no_query(request: &HttpRequest) -> Result<(), Problem> {
+    match request.query_string() {
+        "" => Ok(()),
+        _ => Err(Problem::malformed("This operation takes no query parameters.")),
+    }
+}
+
+fn key(headers: &HeaderMap, profile: &EffectProfile) -> Result<Option<IdempotencyKey>, Problem> {
+    if profile.key == KeyRule::None {
+        return Ok(None);
+    }
+    let value = one(headers, &IDEMPOTENCY_KEY).map_err(|TwoLines| Problem::key_invalid())?;
+    match value {
+        Some(value) => IdempotencyKey::from_header(value).map(Some).ok_or_else(Problem::key_invalid),
+        None if profile.key == KeyRule::Required => Err(Problem::key_required()),
+        None => Ok(None),
+    }
+}
+
+fn task(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let malformed = || Problem::malformed("Agent-Task-Id takes 1 to 128 visible ASCII characters, once.");
+    let Some(value) = one(headers, &AGENT_TASK_ID).map_err(|TwoLines| malformed())? else { return Ok(None) };
+    let well_formed = (1..=128).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
+    let task = std::str::from_utf8(value).ok().filter(|_| well_formed);
+    task.map(|task| Some(task.to_owned())).ok_or_else(malformed)
+}
+
+struct TwoLines;
+
+fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>, TwoLines> {
+    let mut lines = headers.get_all(name);
+    let first = lines.next().map(|value| value.as_bytes());
+    if lines.next().is_some() { Err(TwoLines) } else { Ok(first) }
+}
+
+async fn read_body<B: Body>(request: &HttpRequest, mut payload: Payload) -> Result<Vec<u8>, Problem> {
+    let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let has_body = declared.unwrap_or(0) > 0 || request.headers().contains_key(TRANSFER_ENCODING);
+    if !is_json(request) && (has_body || B::absent().is_none()) {
+        return Err(Problem::unsupported_media_type());
+    }
+    if declared.is_some_and(|length| length > MAX_BODY as u64) {
+        return Err(Problem::payload_too_large(MAX_BODY));
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| Problem::malformed(error.to_string()))?;
+        if bytes.len() + chunk.len() > MAX_BODY {
+            return Err(Problem::payload_too_large(MAX_BODY));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// `application/json`, in UTF-8 and not compressed.
+fn is_json(request: &HttpRequest) -> bool {
+    let utf8 = |mime: &actix_web::mime::Mime| mime.get_param("charset").is_none_or(|charset| charset == "utf-8");
+    let mime = request.mime_type().ok().flatten();
+    mime.is_some_and(|mime| mime.essence_str() == "application/json" && utf8(&mime))
+        && request.headers().get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity")
+}

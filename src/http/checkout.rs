@@ -1,0 +1,253 @@
+//! Dry run, propose, confirm.
+
+use super::State;
+use super::checked::{Body, Checked};
+use super::json::{Faults, Integer, MoneyBody, Object};
+use crate::domain::address::Address;
+use crate::domain::checkout::{
+    CheckoutRequest, DEFAULT_SHIPPING_OPTION, Guards, Item, MAX_DISCOUNT_CODES, MAX_ITEMS, MAX_QUANTITY,
+};
+use crate::domain::confirmation::ConfirmationView;
+use crate::domain::digest::Digest;
+use crate::domain::error::{FaultCode, Problem};
+use crate::domain::ids::{ConfirmationId, ProductId};
+use crate::domain::order::Confirmed;
+use crate::domain::payment::PaymentMethod;
+use crate::operations::confirm_checkout as confirm;
+use crate::operations::dry_run_checkout::{self as dry_run, DryRun};
+use crate::operations::propose_checkout as propose;
+use crate::operations::{Context, Reply};
+use actix_web::{Responder, post, web};
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// Show the full effect of a checkout.
+///
+/// Writes nothing, reserves nothing, makes no ids and needs no key. Fails where propose would, with the same problem.
+#[utoipa::path(
+    operation_id = "dry_run_checkout",
+    tag = "checkout",
+    request_body = CheckoutBody,
+    responses((status = 200, description = "The plan as it would be proposed now", body = DryRun)),
+)]
+#[post("/checkout-dry-run")]
+pub async fn dry_run_checkout(
+    state: web::Data<State>,
+    request: Checked<CheckoutRequest>,
+) -> Result<impl Responder, Problem> {
+    dry_run::dry_run_checkout(&state.context, request.call, request.body).await.map(web::Json)
+}
+
+/// Propose a checkout: hold price and stock, and get a confirmation.
+///
+/// Nothing is charged. The confirmation is a firm, single-use offer until `expires_at`; confirm or cancel it.
+#[utoipa::path(
+    operation_id = "propose_checkout",
+    tag = "checkout",
+    request_body = CheckoutBody,
+    responses((
+        status = 201,
+        description = "The confirmation",
+        body = ConfirmationView,
+        headers(("Location" = String, description = "The confirmation's path")),
+    )),
+)]
+#[post("/checkout")]
+pub async fn propose_checkout(
+    state: web::Data<State>,
+    request: Checked<CheckoutRequest>,
+) -> Result<Reply, Problem> {
+    propose::propose_checkout(&state.context, request.call, request.body).await
+}
+
+/// Confirm a proposed checkout: charge it and make the order, once.
+///
+/// A repeat, under any key or none and however late, gets the same answer. The optional body guards against confirming
+/// another plan than the one that was shown.
+#[utoipa::path(
+    operation_id = "confirm_checkout",
+    tag = "checkout",
+    params(("confirmation_id" = ConfirmationId, Path)),
+    request_body(content = Option<GuardsBody>),
+    responses((status = 200, description = "The order was made", body = Confirmed)),
+)]
+#[post("/confirm-checkout/{confirmation_id}")]
+pub async fn confirm_checkout(state: web::Data<State>, request: Checked<Guards>) -> Result<Reply, Problem> {
+    let id = request.id(ConfirmationId::parse, "confirmation")?;
+    confirm::confirm_checkout(&state.context, request.call, id, request.body).await
+}
+
+/// What to buy, where to send it, how to pay.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CheckoutRequest)]
+pub struct CheckoutBody {
+    /// The same product twice is one line.
+    #[schema(value_type = Vec<ItemBody>, min_items = 1, max_items = 100)]
+    items: Vec<Object<ItemBody>>,
+    #[schema(value_type = AddressBody)]
+    shipping_address: Object<AddressBody>,
+    #[schema(default = "standard", max_length = 500)]
+    shipping_option: Option<String>,
+    /// Applied in this order, each to what the ones before it left.
+    #[schema(max_items = 10, example = json!(["WELCOME10"]))]
+    discount_codes: Option<Vec<String>>,
+    #[schema(example = "pm_sandbox_ok")]
+    payment_method: String,
+    /// Refuse (409 `plan_changed`) if the total is another one.
+    #[schema(value_type = Option<MoneyBody>)]
+    expected_total: Option<Object<MoneyBody>>,
+    /// Refuse (409 `plan_changed`) if the plan is another one.
+    #[schema(value_type = Option<Digest>)]
+    expected_plan_digest: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CheckoutItem)]
+pub struct ItemBody {
+    #[schema(value_type = ProductId)]
+    product_id: String,
+    #[schema(value_type = i64, minimum = 1, maximum = 1000, example = 2)]
+    quantity: Integer,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AddressInput)]
+pub struct AddressBody {
+    #[schema(min_length = 1, max_length = 500, example = "Ada Lovelace")]
+    name: String,
+    #[schema(min_length = 1, max_length = 500, example = "1 Market Street")]
+    line1: String,
+    #[schema(min_length = 1, max_length = 500)]
+    line2: Option<String>,
+    #[schema(min_length = 1, max_length = 500, example = "San Francisco")]
+    city: String,
+    #[schema(min_length = 1, max_length = 500, example = "CA")]
+    region: Option<String>,
+    #[schema(min_length = 1, max_length = 500, example = "94105")]
+    postal_code: String,
+    /// ISO 3166-1 alpha-2, capitals.
+    #[schema(pattern = "^[A-Z]{2}$", example = "US")]
+    country: String,
+}
+
+/// What the plan is believed to be.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Guards)]
+pub struct GuardsBody {
+    /// Refuse (409 `confirmation_mismatch`) if the total is another one.
+    #[schema(value_type = Option<MoneyBody>)]
+    expected_total: Option<Object<MoneyBody>>,
+    /// Refuse (409 `confirmation_mismatch`) if the plan is another one.
+    #[schema(value_type = Option<Digest>)]
+    expected_plan_digest: Option<String>,
+}
+
+impl Body for CheckoutRequest {
+    type Json = CheckoutBody;
+
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    fn validate(body: CheckoutBody, context: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let items = items(&mut faults, body.items);
+        let shipping_address = address(&mut faults, body.shipping_address.0);
+        let shipping_option = body.shipping_option.unwrap_or_else(|| DEFAULT_SHIPPING_OPTION.to_owned());
+        let shipping_option = faults.text("/shipping_option", shipping_option);
+        let discount_codes = discount_codes(&mut faults, body.discount_codes.unwrap_or_default());
+        let payment_method = payment_method(&mut faults, &body.payment_method, context);
+        let guards = guards(&mut faults, body.expected_total, body.expected_plan_digest);
+        let request = || {
+            Some(CheckoutRequest {
+                items: items?,
+                shipping_address: shipping_address?,
+                shipping_option: shipping_option?,
+                discount_codes,
+                payment_method: payment_method?,
+                guards,
+            })
+        };
+        let request = request();
+        faults.finish(request)
+    }
+}
+
+impl Body for Guards {
+    type Json = GuardsBody;
+
+    fn absent() -> Option<Self> {
+        Some(Guards::default())
+    }
+
+    fn validate(body: GuardsBody, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let guards = guards(&mut faults, body.expected_total, body.expected_plan_digest);
+        faults.finish(Some(guards))
+    }
+}
+
+fn items(faults: &mut Faults, bodies: Vec<Object<ItemBody>>) -> Option<Vec<Item>> {
+    faults.count("/items", bodies.len(), 1, MAX_ITEMS);
+    let mut units: HashMap<String, i64> = HashMap::new();
+    let mut items = Vec::new();
+    for (i, Object(item)) in bodies.into_iter().enumerate() {
+        let product_id = ProductId::parse(&item.product_id);
+        let product_id = faults.parsed(&format!("/items/{i}/product_id"), product_id, "[A-Za-z0-9_-]{1,64}");
+        let Integer(quantity) = item.quantity;
+        let units = units.entry(item.product_id).or_default();
+        *units = units.saturating_add(quantity.max(0));
+        if quantity < 1 || *units > MAX_QUANTITY {
+            let detail = format!("Expected 1 to {MAX_QUANTITY} units of one product.");
+            faults.add(format!("/items/{i}/quantity"), FaultCode::OutOfRange, detail);
+        }
+        items.push(product_id.map(|product_id| Item { product_id, quantity }));
+    }
+    items.into_iter().collect()
+}
+
+fn address(faults: &mut Faults, body: AddressBody) -> Option<Address> {
+    let name = faults.text("/shipping_address/name", body.name);
+    let line1 = faults.text("/shipping_address/line1", body.line1);
+    let line2 = body.line2.and_then(|line2| faults.text("/shipping_address/line2", line2));
+    let city = faults.text("/shipping_address/city", body.city);
+    let region = body.region.and_then(|region| faults.text("/shipping_address/region", region));
+    let postal_code = faults.text("/shipping_address/postal_code", body.postal_code);
+    let capitals = body.country.len() == 2 && body.country.bytes().all(|b| b.is_ascii_uppercase());
+    let country = capitals.then_some(body.country);
+    let country = faults.parsed("/shipping_address/country", country, "two capitals (ISO 3166-1 alpha-2)");
+    Some(Address { name: name?, line1: line1?, line2, city: city?, region, postal_code: postal_code?, country: country? })
+}
+
+fn discount_codes(faults: &mut Faults, codes: Vec<String>) -> Vec<String> {
+    faults.count("/discount_codes", codes.len(), 0, MAX_DISCOUNT_CODES);
+    for (i, code) in codes.iter().enumerate() {
+        let pointer = format!("/discount_codes/{i}");
+        if codes[..i].contains(code) {
+            faults.add(&pointer, FaultCode::Duplicate, "A code can be used once in a checkout.");
+        }
+        faults.text(&pointer, code.clone());
+    }
+    codes
+}
+
+fn payment_method(faults: &mut Faults, text: &str, context: &Context) -> Option<PaymentMethod> {
+    let method = PaymentMethod::parse(text).filter(|method| context.provider.accepts(method));
+    if method.is_none() {
+        let detail = "The payment provider doesn't know this payment method.";
+        faults.add("/payment_method", FaultCode::UnknownPaymentMethod, detail);
+    }
+    method
+}
+
+fn guards(faults: &mut Faults, total: Option<Object<MoneyBody>>, digest: Option<String>) -> Guards {
+    Guards {
+        expected_total: total.and_then(|Object(money)| faults.money("/expected_total", money)),
+        expected_plan_digest: digest
+            .and_then(|text| faults.parsed("/expected_plan_digest", Digest::parse(&text), "sha256: and 64 hex digits")),
+    }
+}

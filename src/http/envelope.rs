@@ -1,0 +1,167 @@
+//! What surrounds every call: its request id, its problem as RFC 9457 wants it, the echo of its key, and one log span.
+
+use crate::domain::answer::Delivery;
+use crate::domain::error::Problem;
+use crate::domain::ids::ActorId;
+use crate::domain::key::IdempotencyKey;
+use crate::domain::operation::Operation;
+use crate::http::reply;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, ResponseError};
+use tracing::Instrument;
+use tracing::field::Empty;
+
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of this request: the caller's, if it is fit for a URI reference and a log line, else a new one.
+#[derive(Clone)]
+pub struct RequestId(pub String);
+
+/// What the checks learned of a call, for the log and the echo.
+#[derive(Clone, Default)]
+pub struct Seen {
+    pub actor: Option<ActorId>,
+    pub task: Option<String>,
+    pub key: Option<IdempotencyKey>,
+}
+
+/// Rendered by [`envelope`], which knows the request id. This is what is left without it.
+impl ResponseError for Problem {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.code.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        HttpResponse::new(self.status_code())
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.detail)
+    }
+}
+
+pub async fn envelope(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let id = request_id(request.headers());
+    request.extensions_mut().insert(RequestId(id.clone()));
+    let operation = request.match_pattern().and_then(|path| Operation::at(request.method().as_str(), &path));
+    let span = tracing::info_span!(
+        "request",
+        id,
+        operation = operation.map(|operation| operation.as_str()),
+        actor = Empty,
+        task = Empty,
+        key = Empty,
+        status = Empty,
+        outcome = Empty,
+    );
+    async move {
+        let called = next.call(request).await?;
+        let (http, response) = called.into_parts();
+        let problem = response.error().map(as_problem);
+        let mut response = match &problem {
+            Some(problem) => render(problem, &id),
+            None => response.map_into_boxed_body(),
+        };
+        let seen = http.extensions().get::<Seen>().cloned().unwrap_or_default();
+        record(&seen, operation, &response, problem.as_ref());
+        if let Some(key) = seen.key.and_then(|key| HeaderValue::from_str(key.as_str()).ok()) {
+            response.headers_mut().insert(IDEMPOTENCY_KEY, key);
+        }
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            response.headers_mut().insert(X_REQUEST_ID, id);
+        }
+        Ok(ServiceResponse::new(http, response))
+    }
+    .instrument(span)
+    .await
+}
+
+/// Where no route matches: another method of a known path is 405, everything else 404.
+pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, Problem> {
+    let methods: Vec<&'static str> = Operation::ALL
+        .iter()
+        .map(|operation| operation.profile())
+        .filter(|profile| same_path(profile.path, request.path()))
+        .map(|profile| profile.method)
+        .collect();
+    match methods.is_empty() {
+        true => Err(Problem::not_found("route")),
+        false => Err(Problem::method_not_allowed(methods)),
+    }
+}
+
+fn same_path(pattern: &str, path: &str) -> bool {
+    let same = |(pattern, given): (&str, &str)| pattern == given || (pattern.starts_with('{') && !given.is_empty());
+    pattern.split('/').count() == path.split('/').count() && pattern.split('/').zip(path.split('/')).all(same)
+}
+
+fn request_id(headers: &HeaderMap) -> String {
+    let fit = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    headers
+        .get(X_REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(|id| (1..=128).contains(&id.len()) && id.bytes().all(fit))
+        .map_or_else(|| format!("req_{}", uuid::Uuid::now_v7().simple()), str::to_owned)
+}
+
+/// Errors of the framework itself come without a problem of ours.
+fn as_problem(error: &Error) -> Problem {
+    if let Some(problem) = error.as_error::<Problem>() {
+        return problem.clone();
+    }
+    match error.as_response_error().status_code() {
+        status if status.is_client_error() => Problem::malformed(error.to_string()),
+        _ => Problem::internal(error),
+    }
+}
+
+fn render(problem: &Problem, request_id: &str) -> HttpResponse<BoxBody> {
+    if let Some(cause) = &problem.cause {
+        tracing::error!(cause, code = problem.code.as_str(), "failed");
+    }
+    let answer = problem.answer(request_id).unwrap_or_else(|_| crate::domain::answer::Answer::no_content());
+    let mut response = reply::response(&answer);
+    let headers = response.headers_mut();
+    if let Some(seconds) = problem.facts.retry_after_seconds {
+        headers.insert(actix_web::http::header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    match problem.status_code() {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            if let Ok(allowed) = HeaderValue::from_str(&problem.facts.allowed_methods.join(", ")) {
+                headers.insert(ALLOW, allowed);
+            }
+        }
+        _ => {}
+    }
+    response
+}
+
+fn record(seen: &Seen, operation: Option<Operation>, response: &HttpResponse, problem: Option<&Problem>) {
+    let span = tracing::Span::current();
+    let status = response.status().as_u16();
+    let replayed = response.extensions().get::<Delivery>() == Some(&Delivery::Replayed);
+    let outcome = match (problem, operation) {
+        (Some(problem), _) => problem.code.as_str(),
+        (None, _) if replayed => "replayed",
+        (None, Some(_)) if status >= 400 => "refused",
+        (None, _) => "executed",
+    };
+    span.record("actor", seen.actor.as_ref().map(ActorId::as_str));
+    span.record("task", seen.task.as_deref());
+    span.record("key", seen.key.as_ref().map(IdempotencyKey::log_hash));
+    span.record("status", status);
+    span.record("outcome", outcome);
+}

@@ -1,0 +1,76 @@
+//! REST over actix-web: one file a resource, each handler three lines of meaning. What every call passes through lives
+//! in `checked` (the order of checks) and `envelope` (request id, problems, log).
+
+mod checked;
+mod checkout;
+mod confirmations;
+mod docs;
+mod envelope;
+mod health;
+mod json;
+pub mod openapi;
+mod orders;
+mod products;
+mod reply;
+
+use crate::effects::Retention;
+use crate::operations::Context;
+use crate::operations::authenticate::DemoActors;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::middleware::from_fn;
+use actix_web::{App, Error, body::MessageBody, web};
+use utoipa_actix_web::AppExt;
+
+/// What handlers share.
+pub struct State {
+    pub context: Context,
+    pub demo: DemoActors,
+    /// The OpenAPI document, as served.
+    pub document: String,
+}
+
+/// Every documented route.
+fn operations(config: &mut utoipa_actix_web::service_config::ServiceConfig) {
+    config
+        .service(products::get_product)
+        .service(products::batch_get_products)
+        .service(checkout::dry_run_checkout)
+        .service(checkout::propose_checkout)
+        .service(checkout::confirm_checkout)
+        .service(confirmations::get_confirmation)
+        .service(confirmations::cancel_confirmation)
+        .service(orders::get_order);
+}
+
+/// The document of every route, as collected from the handlers.
+pub fn document(retention: Retention) -> utoipa::openapi::OpenApi {
+    let (_, collected) = App::new().into_utoipa_app().openapi(openapi::base()).configure(operations).split_for_parts();
+    openapi::complete(collected, retention)
+}
+
+/// The application of one worker thread.
+pub fn app(
+    state: web::Data<State>,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    App::new()
+        .into_utoipa_app()
+        .configure(operations)
+        .into_app()
+        .app_data(state)
+        .service(health::healthz)
+        .service(health::readyz)
+        .service(docs::openapi_json)
+        .service(docs::docs)
+        .service(docs::scalar_js)
+        .service(docs::problem)
+        .default_service(web::to(envelope::no_such_route))
+        .wrap(from_fn(envelope::envelope))
+}
