@@ -10,6 +10,7 @@ use countersign::effects::Retention;
 use countersign::operations::actors;
 use countersign::store::Store;
 use countersign::{failpoints, http};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -56,7 +57,12 @@ fn one_line(error: &str) -> String {
 }
 
 async fn serve(args: ServeArgs) -> Result<(), Failure> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_span_events(FmtSpan::CLOSE)
+        .with_target(false)
+        .init();
     let config = args.config().map_err(Failure::Usage)?;
     let database = config.store.path.display().to_string();
     let app = App::build(config).await.map_err(Failure::Failed)?;

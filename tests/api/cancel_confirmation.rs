@@ -1,0 +1,73 @@
+use crate::support::*;
+use reqwest::Method;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_frees_what_was_held_and_a_repeat_finds_it_done() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &mugs()).await;
+    let path = format!("/confirmations/{id}");
+    let got = app.shopper().delete(&path).await;
+    assert_eq!((got.status, got.body.len()), (204, 0));
+    app.shopper().delete(&path).await.assert_problem(404, "not_found");
+    assert_eq!(app.shopper().get(&path).await.json()["status"], "cancelled");
+    assert_eq!(app.shopper().get("/products/MUG-BLUE").await.json()["available"], 120);
+    app.shopper().confirm(&id).await.assert_problem(410, "confirmation_cancelled");
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f25_with_a_key_a_repeat_replays_and_another_cancel_is_a_reuse() {
+    let app = TestApp::start().await;
+    let a = app.shopper().proposed("a", &mugs()).await;
+    let b = app.shopper().proposed("b", &mugs()).await;
+    let cancel = |id: String| {
+        let request = app.shopper().request(Method::DELETE, &format!("/confirmations/{id}"));
+        send(request.header("Idempotency-Key", "cancel"))
+    };
+    let first = cancel(a.clone()).await;
+    assert_eq!(first.status, 204);
+    cancel(a).await.assert_replay_of(&first);
+    cancel(b.clone()).await.assert_problem(422, "idempotency_key_reused");
+    assert_eq!(app.shopper().get(&format!("/confirmations/{b}")).await.json()["status"], "pending");
+    // Not money: a day later the key is new work.
+    app.clock.advance(DAY);
+    assert_eq!(cancel(b).await.status, 404, "b has expired by then");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f08_another_actors_confirmation_looks_like_none_and_stays_untouched() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &mugs()).await;
+    let path = format!("/confirmations/{id}");
+    for other in [SECOND, STRANGER] {
+        app.caller(other).get(&path).await.assert_problem(404, "not_found");
+        app.caller(other).delete(&path).await.assert_problem(404, "not_found");
+        app.caller(other).confirm(&id).await.assert_problem(404, "not_found");
+    }
+    assert_eq!(app.shopper().get(&path).await.json()["status"], "pending");
+    assert_eq!(app.shopper().confirm(&id).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decided_confirmation_cannot_be_cancelled() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &mugs()).await;
+    let order = app.shopper().confirm(&id).await.json()["order_id"].clone();
+    let problem = app.shopper().delete(&format!("/confirmations/{id}")).await.assert_problem(409, "confirmation_decided");
+    assert_eq!(problem["order_id"], order);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmation_that_is_being_confirmed_cannot_be_cancelled_and_keeps_its_hold_whatever_the_clock_says() {
+    let app = TestApp::start().await;
+    let cart = cart("LAST-ONE", 1, "pm_sandbox_timeout_before_charge");
+    let id = app.shopper().proposed("k", &cart).await;
+    app.shopper().confirm(&id).await.assert_problem(503, "outcome_unknown");
+    let path = format!("/confirmations/{id}");
+    app.shopper().delete(&path).await.assert_problem(409, "operation_in_flight");
+    app.clock.advance(2 * TTL);
+    assert_eq!(app.shopper().get(&path).await.json()["status"], "committing");
+    assert_eq!(app.shopper().get("/products/LAST-ONE").await.json()["available"], 0);
+    assert_eq!(app.shopper().confirm(&id).await.status, 200);
+    app.assert_consistent();
+}

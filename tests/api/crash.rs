@@ -1,0 +1,146 @@
+//! The process fails or is killed at each named point. A retry of the same call, and doing nothing but waiting, both
+//! end in the one order.
+
+use crate::process::{Process, database, ledger};
+use crate::support::*;
+use countersign::failpoints;
+use reqwest::Method;
+use tempfile::TempDir;
+
+/// The points that a confirm passes.
+const CONFIRM: &[&str] = &[
+    failpoints::BEFORE_CLAIM,
+    failpoints::AFTER_PHASE_ONE,
+    failpoints::BEFORE_PROVIDER,
+    failpoints::PROVIDER_ACTED,
+    failpoints::PROVIDER_ANSWERED,
+    failpoints::BEFORE_PHASE_THREE_COMMIT,
+    failpoints::AFTER_PHASE_THREE_COMMIT,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Then {
+    Retry,
+    Wait,
+}
+
+async fn proposed(dir: &TempDir) -> String {
+    let process = Process::start(dir.path(), "", &[]);
+    process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_ok")).await
+}
+
+async fn settle(process: &Process, dir: &TempDir, id: &str, point: &str, then: Then) {
+    // Before the claim nothing has happened yet: waiting alone can't buy anything.
+    let begun = point != failpoints::BEFORE_CLAIM;
+    if then == Then::Wait && begun {
+        let orders = "SELECT count(*) AS n FROM orders";
+        eventually("the worker makes the order", async || number(&database(dir), orders) == 1).await;
+    }
+    let confirm = async || process.shopper().confirm_keyed(id, "c").await;
+    eventually("the retry settles", async || confirm().await.status == 200).await;
+    let got = confirm().await;
+    assert!(got.is_replay(), "{point}");
+    confirm().await.assert_replay_of(&got);
+    assert_eq!(number(&database(dir), "SELECT count(*) AS n FROM orders"), 1, "{point} {then:?}");
+    assert_eq!(charges(&ledger(dir)), 1, "{point} {then:?}");
+    assert_consistent(&database(dir), &ledger(dir));
+}
+
+async fn confirm_through(point: &str, action: &str, then: Then) {
+    let dir = TempDir::new().unwrap();
+    let id = proposed(&dir).await;
+    let mut process = Process::start(dir.path(), &format!("{point}=1*{action}"), &[]);
+    let confirm = process.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"));
+    let seen = process.attempt(confirm.header("Idempotency-Key", "c")).await;
+    if action == "return(abort)" {
+        assert_eq!(seen, None, "{point}: the process is gone before it answers");
+        process.kill();
+        process = Process::start(dir.path(), "", &[]);
+    } else {
+        assert!(matches!(seen, Some(500 | 503)), "{point}: {seen:?}");
+    }
+    settle(&process, &dir, &id, point, then).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_f21_f22_f26_aborted_at_each_point_of_a_confirm_a_retry_ends_in_the_one_order() {
+    for point in CONFIRM {
+        confirm_through(point, "return(abort)", Then::Retry).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f21_f22_f26_aborted_at_each_point_of_a_confirm_waiting_ends_in_the_one_order() {
+    for point in CONFIRM {
+        confirm_through(point, "return(abort)", Then::Wait).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_failing_at_each_point_of_a_confirm_ends_in_the_one_order() {
+    for point in CONFIRM {
+        confirm_through(point, "return", Then::Retry).await;
+        confirm_through(point, "return", Then::Wait).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_aborted_between_effect_and_answer_a_proposal_is_made_once() {
+    for point in [failpoints::BEFORE_CLAIM, failpoints::BEFORE_LOCAL_COMMIT] {
+        for action in ["return", "return(abort)"] {
+            let dir = TempDir::new().unwrap();
+            let mut process = Process::start(dir.path(), &format!("{point}=1*{action}"), &[]);
+            let request = process.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", "k");
+            let seen = process.attempt(request.json(&mugs())).await;
+            assert_eq!(seen, (action == "return").then_some(500));
+            assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM claims"), 0, "nothing is half done");
+            if action != "return" {
+                process.kill();
+                process = Process::start(dir.path(), "", &[]);
+            }
+            let got = process.shopper().propose("k", &mugs()).await;
+            assert_eq!((got.status, got.is_replay()), (201, false));
+            process.shopper().propose("k", &mugs()).await.assert_replay_of(&got);
+            assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM confirmations"), 1);
+            assert_consistent(&database(&dir), &ledger(&dir));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_aborted_between_effect_and_answer_a_cancel_is_done_once() {
+    let dir = TempDir::new().unwrap();
+    let id = proposed(&dir).await;
+    let path = format!("/confirmations/{id}");
+    let cancel = |process: &Process| process.shopper().request(Method::DELETE, &path).header("Idempotency-Key", "c");
+    let mut process = Process::start(dir.path(), "before_local_commit=1*return(abort)", &[]);
+    assert_eq!(process.attempt(cancel(&process)).await, None);
+    process.kill();
+    let process = Process::start(dir.path(), "", &[]);
+    assert_eq!(process.shopper().get(&path).await.json()["status"], "pending");
+    assert_eq!(send(cancel(&process)).await.status, 204);
+    assert!(send(cancel(&process)).await.is_replay());
+    assert_consistent(&database(&dir), &ledger(&dir));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f26_killed_while_the_provider_thinks_the_charge_is_found_again() {
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::start(dir.path(), "", &["--sandbox-delay", "10s", "--provider-timeout", "20s", "--lease", "40s"]);
+    let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
+    let confirm = process.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"));
+    let hanging = tokio::spawn(confirm.header("Idempotency-Key", "c").send());
+    eventually("the charge is booked", async || charges(&ledger(&dir)) == 1).await;
+    process.kill();
+    assert!(hanging.await.unwrap().is_err());
+    execute(&database(&dir), "UPDATE payments SET lease_until = created_at, recover_at = created_at");
+    let process = Process::start(dir.path(), "", &[]);
+    settle(&process, &dir, &id, "slow", Then::Wait).await;
+}
+
+#[test]
+fn every_failpoint_is_passed_by_a_test() {
+    for point in failpoints::ALL {
+        assert!(CONFIRM.contains(point) || *point == failpoints::BEFORE_LOCAL_COMMIT, "{point}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Every row of the error table, by its code, over the wire.
+
+use crate::support::*;
+use countersign::domain::error::Code;
+use reqwest::Method;
+use serde_json::json;
+use std::time::Duration;
+
+/// Makes the server answer with a code. A new row of the table doesn't compile until it is provoked here.
+async fn provoke(code: Code) -> Got {
+    let app = TestApp::with(|config| config.settings.max_pending = 2).await;
+    let shopper = app.shopper();
+    let pay = |method: &str| cart("MUG-BLUE", 1, method);
+    match code {
+        Code::MalformedRequest => shopper.propose("k", &json!({})).await,
+        Code::IdempotencyKeyRequired => shopper.post("/checkout", &mugs()).await,
+        Code::IdempotencyKeyInvalid => shopper.propose("\"", &mugs()).await,
+        Code::Unauthenticated => app.caller("csk_unknown").get("/products/MUG-BLUE").await,
+        Code::InsufficientScope => app.caller(READONLY).propose("k", &mugs()).await,
+        Code::NotFound => shopper.get("/no/such/route").await,
+        Code::MethodNotAllowed => send(shopper.request(Method::PUT, "/checkout")).await,
+        Code::PlanChanged => {
+            let guarded = with(mugs(), "/expected_total", json!({"amount": 1, "currency": "USD"}));
+            shopper.propose("k", &guarded).await
+        }
+        Code::InsufficientStock => shopper.propose("k", &cart("LAST-ONE", 2, "pm_sandbox_ok")).await,
+        Code::ProductUnavailable => shopper.propose("k", &cart("NO-SUCH", 1, "pm_sandbox_ok")).await,
+        Code::DiscountUnavailable => shopper.propose("k", &with(mugs(), "/discount_codes", json!(["SUMMER2025"]))).await,
+        Code::CurrencyMismatch => {
+            let items = json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "INCENSE", "quantity": 1}]);
+            shopper.propose("k", &with(mugs(), "/items", items)).await
+        }
+        Code::ShippingUnavailable => shopper.propose("k", &with(mugs(), "/shipping_option", json!("rocket"))).await,
+        Code::TooManyPending => {
+            for key in ["1", "2"] {
+                shopper.proposed(key, &mugs()).await;
+            }
+            shopper.propose("3", &mugs()).await
+        }
+        Code::AttemptPending => {
+            let id = shopper.proposed("1", &pay("pm_sandbox_timeout_before_charge")).await;
+            shopper.confirm(&id).await;
+            shopper.propose("2", &pay("pm_sandbox_timeout_before_charge")).await
+        }
+        Code::WrongOperation => {
+            let id = shopper.proposed("k", &mugs()).await;
+            app.execute("UPDATE confirmations SET operation = 'refund'");
+            shopper.confirm(&id).await
+        }
+        Code::ConfirmationMismatch => {
+            let id = shopper.proposed("k", &mugs()).await;
+            let guard = json!({"expected_total": {"amount": 1, "currency": "USD"}});
+            shopper.post(&format!("/confirm-checkout/{id}"), &guard).await
+        }
+        Code::ConfirmationDecided => {
+            let id = shopper.proposed("k", &mugs()).await;
+            shopper.confirm(&id).await;
+            shopper.delete(&format!("/confirmations/{id}")).await
+        }
+        Code::OperationInFlight => {
+            let id = shopper.proposed("k", &pay("pm_sandbox_timeout_before_charge")).await;
+            shopper.confirm(&id).await;
+            shopper.delete(&format!("/confirmations/{id}")).await
+        }
+        Code::IdempotencyInFlight => {
+            let id = shopper.proposed("k", &pay("pm_sandbox_timeout_before_charge")).await;
+            shopper.confirm_keyed(&id, "c").await;
+            app.execute("UPDATE payments SET lease_owner = 'another', lease_until = '2026-12-01 09:30:30'");
+            shopper.confirm_keyed(&id, "c").await
+        }
+        Code::PaymentDeclined => {
+            let id = shopper.proposed("k", &pay("pm_sandbox_declined")).await;
+            shopper.confirm(&id).await
+        }
+        Code::PaymentNeedsReview => {
+            let id = shopper.proposed("k", &pay("pm_sandbox_timeout_before_charge")).await;
+            shopper.confirm(&id).await;
+            app.clock.advance(DAY);
+            shopper.confirm(&id).await
+        }
+        Code::ConfirmationCancelled => {
+            let id = shopper.proposed("k", &mugs()).await;
+            shopper.delete(&format!("/confirmations/{id}")).await;
+            shopper.confirm(&id).await
+        }
+        Code::ConfirmationExpired => {
+            let id = shopper.proposed("k", &mugs()).await;
+            app.clock.advance(TTL);
+            shopper.confirm(&id).await
+        }
+        Code::IdempotencyKeyExpired => {
+            shopper.proposed("k", &mugs()).await;
+            app.clock.advance(7 * DAY);
+            shopper.propose("k", &mugs()).await
+        }
+        Code::PayloadTooLarge => shopper.post_raw("/checkout", "k", " ".repeat(300_000)).await,
+        Code::UnsupportedMediaType => {
+            send(shopper.request(Method::POST, "/checkout").header("Idempotency-Key", "k").body("{}")).await
+        }
+        Code::ValidationFailed => shopper.propose("k", &cart("MUG-BLUE", 0, "pm_sandbox_ok")).await,
+        Code::IdempotencyKeyReused => {
+            shopper.proposed("k", &mugs()).await;
+            shopper.propose("k", &pay("pm_sandbox_ok")).await
+        }
+        Code::InternalError => {
+            let id = shopper.proposed("k", &mugs()).await;
+            app.execute("UPDATE confirmations SET plan = 'secret-plan'");
+            shopper.get(&format!("/confirmations/{id}")).await
+        }
+        Code::StorageUnavailable => {
+            app.execute("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(ROLLBACK, 'secret'); END");
+            shopper.propose("k", &mugs()).await
+        }
+        Code::Overloaded => {
+            app.context.store.close().await;
+            shopper.propose("k", &mugs()).await
+        }
+        Code::OutcomeUnknown => {
+            let id = shopper.proposed("k", &pay("pm_sandbox_error_after_charge")).await;
+            shopper.confirm(&id).await
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_row_of_the_error_table_is_met_by_its_code() {
+    for code in Code::ALL {
+        let (got, row) = (provoke(*code).await, code.row());
+        assert_eq!((got.code().as_str(), got.status), (code.as_str(), row.status), "{}", got.text());
+        let body = got.json();
+        assert_eq!(body["type"], format!("/problems/{}", code.as_str()));
+        assert_eq!(body["title"], row.title);
+        assert_eq!(body["status"], row.status);
+        assert_eq!(body["recovery"], row.recovery.as_str());
+        assert_eq!(body["instance"].as_str(), got.header("X-Request-Id"));
+        assert!(!body["detail"].as_str().unwrap().is_empty());
+        assert_eq!(got.header("Content-Type"), Some("application/problem+json"));
+        assert!(!got.text().contains("secret"), "the cause is for the log only: {}", got.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_problem_has_a_page() {
+    let app = TestApp::start().await;
+    for code in Code::ALL {
+        let page = reqwest::get(format!("{}/problems/{}", app.url, code.as_str())).await.unwrap();
+        assert_eq!(page.status(), 200);
+        assert!(page.text().await.unwrap().contains(code.row().recovery.as_str()));
+    }
+    app.shopper().get("/problems/none").await.assert_problem(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_is_replayed_and_what_is_not_is_tried_again() {
+    let app = TestApp::start().await;
+    let refused = app.shopper().propose("k", &cart("LAST-ONE", 2, "pm_sandbox_ok")).await;
+    app.clock.advance(Duration::from_secs(1));
+    let again = app.shopper().propose("k", &cart("LAST-ONE", 2, "pm_sandbox_ok")).await;
+    again.assert_replay_of(&refused);
+    assert_ne!(again.header("X-Request-Id"), again.json()["instance"].as_str(), "the first request's");
+}

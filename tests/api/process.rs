@@ -1,0 +1,186 @@
+//! The binary itself: its command line, its end, and two of it on one file.
+
+use crate::support::*;
+use futures_util::future::join_all;
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+pub struct Process {
+    child: Child,
+    pub url: String,
+    http: reqwest::Client,
+}
+
+impl Process {
+    /// Short provider time-outs and leases, so that real time is enough.
+    pub fn start(dir: &Path, failpoints: &str, flags: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(["serve", "--demo", "--bind", "127.0.0.1:0", "--provider-timeout", "500ms", "--lease", "1s"])
+            .args(["--worker-interval", "100ms", "--sandbox-delay", "300ms"])
+            .args(flags)
+            .current_dir(dir)
+            .env("FAILPOINTS", failpoints)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect(&line);
+        let url = url.trim_end_matches(',').to_owned();
+        Self { child, url, http: reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap() }
+    }
+
+    pub fn shopper(&self) -> Caller<'_> {
+        Caller::new(&self.http, &self.url, SHOPPER)
+    }
+
+    /// Sends a request whose answer may never come.
+    pub async fn attempt(&self, request: reqwest::RequestBuilder) -> Option<u16> {
+        request.send().await.ok().map(|response| response.status().as_u16())
+    }
+
+    pub fn terminate(&mut self) -> std::process::ExitStatus {
+        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        self.child.wait().unwrap()
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub fn database(dir: &TempDir) -> std::path::PathBuf {
+    dir.path().join("data/countersign.db")
+}
+
+pub fn ledger(dir: &TempDir) -> std::path::PathBuf {
+    dir.path().join("data/sandbox.db")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f20_two_processes_on_one_file_do_everything_once() {
+    let dir = TempDir::new().unwrap();
+    let (one, two) = (Process::start(dir.path(), "", &[]), Process::start(dir.path(), "", &[]));
+    let cart = mugs();
+    let got = join_all((0..50).map(|i| [&one, &two][i % 2].shopper().propose("k", &cart))).await;
+    let first = got.iter().find(|got| !got.is_replay()).expect("one of them is the first");
+    for got in got.iter().filter(|got| got.is_replay()) {
+        got.assert_replay_of(first);
+    }
+    assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM confirmations"), 1);
+
+    let id = first.json()["confirmation_id"].as_str().unwrap().to_owned();
+    let got = join_all((0..50).map(|i| {
+        let (process, id) = ([&one, &two][i % 2], &id);
+        async move { process.shopper().confirm_keyed(id, &format!("c{i}")).await }
+    }))
+    .await;
+    assert!(got.iter().all(|got| got.status == 200 || got.code() == "operation_in_flight"), "{got:?}");
+    assert_eq!(got.iter().filter(|got| got.status == 200 && !got.is_replay()).count(), 1);
+    assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM orders"), 1);
+    assert_consistent(&database(&dir), &ledger(&dir));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::start(dir.path(), "", &[]);
+    let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
+    let slow = process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}"));
+    let slow = tokio::spawn(send(slow));
+    let claimed = "SELECT count(*) AS n FROM payments";
+    eventually("it is on its way", async || number(&database(&dir), claimed) == 1).await;
+    assert!(process.terminate().success());
+    assert_eq!(slow.await.unwrap().status, 200);
+    assert_eq!(charges(&ledger(&dir)), 1);
+    assert!(!dir.path().join("data/countersign.db-wal").exists(), "the last connection checkpoints and removes the log");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_demo_its_keys_open_nothing() {
+    let dir = TempDir::new().unwrap();
+    let demo = Process::start(dir.path(), "", &[]);
+    assert_eq!(demo.shopper().get("/products/MUG-BLUE").await.status, 200);
+    drop(demo);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
+        .args(["serve", "--bind", "127.0.0.1:0"])
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().trim_end_matches(',').to_owned();
+    let http = reqwest::Client::new();
+    Caller::new(&http, &url, SHOPPER).get("/products/MUG-BLUE").await.assert_problem(401, "unauthenticated");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn run(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_countersign")).args(args).current_dir(dir).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_bad_value_is_one_clear_line_and_exit_code_2() {
+    let dir = TempDir::new().unwrap();
+    for (args, word) in [
+        (&["serve", "--lease", "5s"][..], "twice"),
+        (&["serve", "--demo", "--bind", "0.0.0.0:0"], "loopback"),
+        (&["serve", "--confirmation-ttl", "soon"], "confirmation-ttl"),
+        (&["serve", "--max-pending", "0"], "max-pending"),
+        (&["serve", "--database-url", "mysql://x"], "sqlite://"),
+        (&["serve", "--payments", "stripe"], "sandbox"),
+        (&["serve", "--no-such-flag"], "no-such-flag"),
+        (&["serve", "--bind", "nowhere"], "bind"),
+        (&["actor", "create", "--account", "a", "--name", "n", "--scopes", "all"], "scopes"),
+        (&["actor", "disable", "nobody"], "act_"),
+    ] {
+        let (code, out, err) = run(dir.path(), args);
+        assert_eq!(code, 2, "{args:?}: {err}");
+        assert_eq!((out.as_str(), err.lines().count()), ("", 1), "{args:?}: {err}");
+        assert!(err.contains(word), "{args:?}: {err}");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (code, _, err) = run(dir.path(), &["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
+    assert_eq!(code, 1, "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_actor_made_on_the_command_line_can_call_until_it_is_disabled() {
+    let dir = TempDir::new().unwrap();
+    let create = ["actor", "create", "--account", "acme", "--name", "buyer", "--scopes", "catalog:read,checkout:propose"];
+    let (code, out, err) = run(dir.path(), &create);
+    assert_eq!(code, 0, "{err}");
+    let (id, key) = out.trim().split_once('\n').unwrap();
+    let (_, listed, _) = run(dir.path(), &["actor", "list"]);
+    assert!(listed.contains(id) && listed.contains("acme") && !listed.contains(key));
+
+    let process = Process::start(dir.path(), "", &[]);
+    let buyer = Caller::new(&process.http, &process.url, key);
+    let first = buyer.propose("k", &mugs()).await;
+    assert_eq!(first.status, 201);
+    buyer.confirm(first.json()["confirmation_id"].as_str().unwrap()).await.assert_problem(403, "insufficient_scope");
+    assert_eq!(run(dir.path(), &["actor", "disable", id]).0, 0);
+    buyer.propose("k", &mugs()).await.assert_problem(401, "unauthenticated");
+    assert!(run(dir.path(), &["actor", "list"]).1.contains("disabled"));
+    assert_eq!(run(dir.path(), &["actor", "disable", "act_00000000000000000000000000000000"]).0, 1);
+    let stored = "SELECT count(*) AS n FROM actors WHERE length(key_sha256) = 64";
+    assert_eq!(number(&database(&dir), stored), number(&database(&dir), "SELECT count(*) AS n FROM actors"));
+    let _ = json!(null);
+}

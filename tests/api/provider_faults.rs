@@ -1,0 +1,132 @@
+use crate::support::*;
+use countersign::operations::phases;
+use countersign::store::payments;
+use std::time::Duration;
+
+/// Recovers every undecided payment, as the worker does, without waiting for its interval.
+async fn recover(app: &TestApp) {
+    let now = app.clock.now().after(365 * DAY);
+    let due = app.context.store.read(move |db, _| Ok(payments::to_recover(db, now, 100)?)).await.unwrap();
+    for id in due {
+        let _ = phases::recover(&app.context, id, "recovery").await;
+    }
+}
+
+/// What a client sees of one fault, and that a retry and the recovery both end in the one order and the one charge.
+async fn one_charge_at_the_end(method: &str, attempts: i64) {
+    for recovered in [false, true] {
+        let app = TestApp::start().await;
+        let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, method)).await;
+        let problem = app.shopper().confirm_keyed(&id, "c").await.assert_problem(503, "outcome_unknown");
+        assert_eq!(problem["recovery"], "retry_same_key");
+        assert!(!problem.to_string().contains("500"), "nothing of the provider's own words: {problem}");
+        assert_eq!(app.shopper().get(&format!("/confirmations/{id}")).await.json()["status"], "committing");
+        assert_eq!(app.number("SELECT count(*) AS n FROM payments WHERE lease_owner IS NOT NULL"), 0);
+
+        if recovered {
+            recover(&app).await;
+        }
+        let mut got = app.shopper().confirm_keyed(&id, "c").await;
+        if got.status == 503 {
+            got = app.shopper().confirm_keyed(&id, "c").await;
+        }
+        assert_eq!(got.status, 200, "{method}: {}", got.text());
+        assert_eq!(got.is_replay(), recovered, "{method}");
+        app.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&got);
+        assert_eq!(app.charges(), 1, "{method}");
+        assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), attempts, "{method}");
+        assert_eq!(app.number("SELECT count(*) AS n FROM orders"), 1);
+        app.assert_consistent();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_a_time_out_before_the_charge_is_unknown_and_charged_once_by_the_retry() {
+    one_charge_at_the_end("pm_sandbox_timeout_before_charge", 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_a_time_out_after_the_charge_is_found_and_not_sent_again() {
+    one_charge_at_the_end("pm_sandbox_timeout_after_charge", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f30_an_error_before_the_charge_is_unknown_and_charged_once_by_the_retry() {
+    one_charge_at_the_end("pm_sandbox_error_before_charge", 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f30_an_error_after_the_charge_is_found_and_not_sent_again() {
+    one_charge_at_the_end("pm_sandbox_error_after_charge", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_charge_that_lands_after_it_was_not_seen_is_not_charged_again() {
+    one_charge_at_the_end("pm_sandbox_charge_arrives_late", 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_answer_within_the_time_out_is_an_answer() {
+    let app = TestApp::with(|config| config.settings.provider_timeout = Duration::from_secs(5)).await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
+    assert_eq!(app.shopper().confirm(&id).await.status, 200);
+    assert_eq!(app.charges(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_answer_after_the_time_out_is_unknown_and_then_found() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
+    app.shopper().confirm(&id).await.assert_problem(503, "outcome_unknown");
+    assert_eq!(app.shopper().confirm(&id).await.status, 200);
+    assert_eq!(app.charges(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f21_the_end_of_a_lease_starts_recovery_not_a_second_charge() {
+    let app = TestApp::with(|config| config.settings.provider_timeout = Duration::from_secs(2)).await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_after_charge")).await;
+    let hanging = app.shopper().confirm_keyed(&id, "c");
+    let other = async {
+        eventually("the charge is booked", async || app.charges() == 1).await;
+        app.shopper().confirm_keyed(&id, "c").await.assert_problem(409, "idempotency_in_flight");
+        app.clock.advance(Duration::from_secs(30));
+        let got = app.shopper().confirm_keyed(&id, "c").await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        got
+    };
+    // The first call loses its lease; when its time-out comes it gives up only what is its own.
+    let (hung, recovered) = tokio::join!(hanging, other);
+    assert_eq!(hung.code(), "outcome_unknown");
+    app.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&recovered);
+    assert_eq!(app.charges(), 1);
+    assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1);
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_failed_only_on_proof_and_never_sent_again_once_the_provider_forgot_the_key() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_before_charge")).await;
+    app.shopper().confirm(&id).await.assert_problem(503, "outcome_unknown");
+    app.clock.advance(DAY);
+    for _ in 0..2 {
+        let problem = app.shopper().confirm(&id).await.assert_problem(409, "payment_needs_review");
+        assert_eq!(problem["recovery"], "ask_human");
+    }
+    assert_eq!(app.shopper().get(&format!("/confirmations/{id}")).await.json()["status"], "committing");
+    assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1);
+    assert_eq!(app.number("SELECT held AS n FROM products WHERE product_id = 'MUG-BLUE'"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f26_the_worker_recovers_what_nobody_asks_about() {
+    let app = TestApp::with(|config| config.settings.worker_interval = Duration::from_millis(20)).await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_error_before_charge")).await;
+    app.shopper().confirm(&id).await.assert_problem(503, "outcome_unknown");
+    app.clock.advance(Duration::from_secs(60));
+    let path = format!("/confirmations/{id}");
+    eventually("it is confirmed", async || app.shopper().get(&path).await.json()["status"] == "confirmed").await;
+    assert_eq!(app.charges(), 1);
+    app.assert_consistent();
+}

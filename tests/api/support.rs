@@ -1,0 +1,319 @@
+//! A real server in this process, on a free port, with databases of its own and a clock that the test moves.
+
+use countersign::app::App;
+use countersign::clock::Clock;
+use countersign::config::Config;
+use countersign::domain::time::Timestamp;
+use countersign::effects::Retention;
+use countersign::operations::authenticate::DemoActors;
+use countersign::operations::{Context, Settings};
+use countersign::store::StoreConfig;
+use diesel::prelude::*;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+pub const SHOPPER: &str = "csk_demo_shopper";
+pub const SECOND: &str = "csk_demo_second";
+pub const STRANGER: &str = "csk_demo_stranger";
+pub const READONLY: &str = "csk_demo_readonly";
+pub const TTL: Duration = Duration::from_secs(15 * 60);
+pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub struct TestApp {
+    pub url: String,
+    pub clock: Clock,
+    pub context: Context,
+    pub dir: TempDir,
+    http: reqwest::Client,
+    server: actix_web::dev::ServerHandle,
+}
+
+impl TestApp {
+    pub async fn start() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// Workers look once at the start and then not for an hour, so that a test decides what happens when.
+    pub async fn with(adjust: impl FnOnce(&mut Config)) -> Self {
+        let dir = TempDir::new().unwrap();
+        let clock = Clock::manual(Timestamp::from_unix_millis(1_796_117_400_000).unwrap());
+        let mut config = Config {
+            bind: "127.0.0.1:0".parse().unwrap(),
+            demo: DemoActors::Admitted,
+            store: StoreConfig { path: dir.path().join("countersign.db"), write_batch: 64 },
+            sandbox: dir.path().join("sandbox.db"),
+            sandbox_delay: Duration::from_millis(300),
+            settings: Settings {
+                confirmation_ttl: TTL,
+                max_pending: 100,
+                retention: Retention { money: 7 * DAY, other: DAY },
+                provider_timeout: Duration::from_millis(250),
+                lease: Duration::from_secs(30),
+                worker_interval: Duration::from_secs(3600),
+            },
+            clock: clock.clone(),
+        };
+        adjust(&mut config);
+        let app = App::build(config).await.unwrap();
+        let (url, context, server) = (format!("http://{}", app.address), app.context.clone(), app.handle());
+        tokio::spawn(app.run());
+        Self { url, clock, context, dir, http: reqwest::Client::new(), server }
+    }
+
+    pub fn shopper(&self) -> Caller<'_> {
+        self.caller(SHOPPER)
+    }
+
+    pub fn caller(&self, key: &'static str) -> Caller<'_> {
+        Caller { http: &self.http, url: &self.url, credential: key }
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.dir.path().join("countersign.db")
+    }
+
+    pub fn ledger(&self) -> PathBuf {
+        self.dir.path().join("sandbox.db")
+    }
+
+    pub fn number(&self, sql: &str) -> i64 {
+        number(&self.database(), sql)
+    }
+
+    pub fn execute(&self, sql: &str) {
+        execute(&self.database(), sql);
+    }
+
+    /// Successful charges in the provider's own books.
+    pub fn charges(&self) -> i64 {
+        charges(&self.ledger())
+    }
+
+    /// What has to hold at the end of every story.
+    pub fn assert_consistent(&self) {
+        assert_consistent(&self.database(), &self.ledger());
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        drop(self.server.stop(false));
+    }
+}
+
+pub fn charges(ledger: &Path) -> i64 {
+    number(ledger, "SELECT count(*) AS n FROM ledger WHERE outcome = 'succeeded'")
+}
+
+/// Counters equal their rows; every order has its one charge; nothing is held that isn't live.
+pub fn assert_consistent(database: &Path, ledger: &Path) {
+    for (what, sql) in [
+        ("stock below held", "SELECT count(*) AS n FROM products WHERE held > stock OR held < 0 OR stock < 0"),
+        (
+            "held units without holds",
+            "SELECT count(*) AS n FROM products p WHERE held <> \
+             (SELECT coalesce(sum(quantity), 0) FROM stock_holds h WHERE h.product_id = p.product_id)",
+        ),
+        (
+            "held uses without holds",
+            "SELECT count(*) AS n FROM discounts d WHERE held <> \
+             (SELECT count(*) FROM discount_holds h WHERE h.code = d.code)",
+        ),
+        (
+            "holds of dead confirmations",
+            "SELECT count(*) AS n FROM stock_holds JOIN confirmations USING (confirmation_id) \
+             WHERE status NOT IN ('pending', 'committing')",
+        ),
+        (
+            "orders without their confirmation",
+            "SELECT count(*) AS n FROM orders o LEFT JOIN confirmations c ON c.order_id = o.order_id \
+             WHERE c.status IS NOT 'confirmed'",
+        ),
+    ] {
+        assert_eq!(number(database, sql), 0, "{what}");
+    }
+    let paid = "SELECT coalesce(sum(total_minor), 0) AS n FROM orders WHERE payment_id IS NOT NULL";
+    let charged = "SELECT coalesce(sum(amount_minor), 0) AS n FROM ledger WHERE outcome = 'succeeded'";
+    let open = number(database, "SELECT count(*) AS n FROM payments WHERE status = 'requested'");
+    if open == 0 {
+        assert_eq!(number(database, paid), number(ledger, charged), "orders and charges");
+    }
+}
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    n: i64,
+}
+
+pub fn number(database: &Path, sql: &str) -> i64 {
+    diesel::sql_query(sql).get_result::<Number>(&mut connect(database)).unwrap().n
+}
+
+pub fn execute(database: &Path, sql: &str) {
+    diesel::connection::SimpleConnection::batch_execute(&mut connect(database), sql).unwrap();
+}
+
+pub fn connect(database: &Path) -> SqliteConnection {
+    let mut conn = SqliteConnection::establish(&database.to_string_lossy()).unwrap();
+    diesel::connection::SimpleConnection::batch_execute(&mut conn, "PRAGMA busy_timeout = 10000").unwrap();
+    conn
+}
+
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    http: &'a reqwest::Client,
+    url: &'a str,
+    credential: &'a str,
+}
+
+impl<'a> Caller<'a> {
+    pub fn new(http: &'a reqwest::Client, url: &'a str, credential: &'a str) -> Self {
+        Self { http, url, credential }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url)).bearer_auth(self.credential)
+    }
+
+    pub async fn get(&self, path: &str) -> Got {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Got {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Got {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub async fn post_keyed(&self, path: &str, key: &str, body: &Value) -> Got {
+        send(self.request(Method::POST, path).header("Idempotency-Key", key).json(body)).await
+    }
+
+    /// A body as it stands, to the byte.
+    pub async fn post_raw(&self, path: &str, key: &str, body: impl Into<reqwest::Body>) -> Got {
+        let request = self.request(Method::POST, path).header("Idempotency-Key", key);
+        send(request.header("Content-Type", "application/json").body(body)).await
+    }
+
+    pub async fn propose(&self, key: &str, cart: &Value) -> Got {
+        self.post_keyed("/checkout", key, cart).await
+    }
+
+    /// Proposes and returns the confirmation's id.
+    pub async fn proposed(&self, key: &str, cart: &Value) -> String {
+        let got = self.propose(key, cart).await;
+        assert_eq!(got.status, 201, "{}", got.text());
+        got.json()["confirmation_id"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn confirm(&self, id: &str) -> Got {
+        send(self.request(Method::POST, &format!("/confirm-checkout/{id}"))).await
+    }
+
+    pub async fn confirm_keyed(&self, id: &str, key: &str) -> Got {
+        let request = self.request(Method::POST, &format!("/confirm-checkout/{id}"));
+        send(request.header("Idempotency-Key", key)).await
+    }
+}
+
+pub async fn send(request: reqwest::RequestBuilder) -> Got {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    Got { status: status.as_u16(), headers, body: response.bytes().await.unwrap().to_vec() }
+}
+
+#[derive(Debug, Clone)]
+pub struct Got {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Got {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{} {}", self.status, self.text()))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub fn is_replay(&self) -> bool {
+        self.header("Idempotent-Replayed") == Some("true")
+    }
+
+    pub fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    #[track_caller]
+    pub fn assert_problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!((self.status, self.code().as_str()), (status, code), "{}", self.text());
+        assert_eq!(self.header("Content-Type"), Some("application/problem+json"));
+        let retries = self.json()["recovery"] == "retry_same_key";
+        if retries || status == 503 {
+            let seconds: u64 = self.header("Retry-After").expect("Retry-After").parse().unwrap();
+            assert_eq!(self.json()["retry_after_seconds"], seconds);
+        }
+        assert_ne!(StatusCode::from_u16(status).unwrap(), 500, "{}", self.text());
+        self.json()
+    }
+
+    #[track_caller]
+    pub fn assert_replay_of(&self, first: &Got) {
+        assert!(self.is_replay(), "{} {}", self.status, self.text());
+        assert_eq!(self.status, first.status);
+        assert_eq!(self.body, first.body, "{}\n{}", self.text(), first.text());
+        assert_eq!(self.header("Location"), first.header("Location"));
+        assert_eq!(self.header("Content-Type"), first.header("Content-Type"));
+    }
+}
+
+/// A cart of one product, paid with a method of the sandbox.
+pub fn cart(product: &str, quantity: i64, method: &str) -> Value {
+    json!({
+        "items": [{"product_id": product, "quantity": quantity}],
+        "shipping_address": address("US"),
+        "payment_method": method,
+    })
+}
+
+pub fn mugs() -> Value {
+    cart("MUG-BLUE", 2, "pm_sandbox_ok")
+}
+
+pub fn address(country: &str) -> Value {
+    json!({"name": "Ada Lovelace", "line1": "1 Market Street", "city": "Springfield", "postal_code": "94105", "country": country})
+}
+
+/// The same value with one member set; null takes it away.
+pub fn with(mut value: Value, pointer: &str, new: Value) -> Value {
+    let (parent, member) = pointer.rsplit_once('/').unwrap();
+    let parent = value.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+    match new {
+        Value::Null => drop(parent.remove(member)),
+        new => drop(parent.insert(member.to_owned(), new)),
+    }
+    value
+}
+
+/// Polls until it holds; fails after ten seconds.
+pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    for _ in 0..500 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("never: {what}");
+}
