@@ -33,7 +33,9 @@ impl App {
     pub async fn build(config: Config) -> Result<Self, String> {
         let store = Store::open(&config.store, config.clock.clone())?;
         if config.demo == DemoActors::Admitted {
-            demo::load(&store).await.map_err(|problem| format!("{problem} {}", problem.cause.as_deref().unwrap_or("")))?;
+            demo::load(&store)
+                .await
+                .map_err(|problem| format!("{problem} {}", problem.cause.as_deref().unwrap_or("")))?;
         }
         let sandbox = Sandbox::open(&config.sandbox, config.sandbox_delay, config.clock)?;
         let context = Context {

@@ -13,13 +13,8 @@ use crate::store::{Db, Store};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-const SHOPPER: &[Scope] = &[
-    Scope::CatalogRead,
-    Scope::CheckoutPropose,
-    Scope::CheckoutConfirm,
-    Scope::OrdersRead,
-    Scope::OrdersWrite,
-];
+const SHOPPER: &[Scope] =
+    &[Scope::CatalogRead, Scope::CheckoutPropose, Scope::CheckoutConfirm, Scope::OrdersRead, Scope::OrdersWrite];
 
 /// Key, account, scopes. The last part of the key is the actor's name.
 const ACTORS: &[(&str, &str, &[Scope])] = &[

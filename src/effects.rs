@@ -118,12 +118,9 @@ impl Operation {
             Operation::GetProduct => {
                 &EffectProfile { path: "/products/{product_id}", scopes: &[Scope::CatalogRead], ..READ }
             }
-            Operation::BatchGetProducts => &EffectProfile {
-                method: "POST",
-                path: "/products-batch-get",
-                scopes: &[Scope::CatalogRead],
-                ..READ
-            },
+            Operation::BatchGetProducts => {
+                &EffectProfile { method: "POST", path: "/products-batch-get", scopes: &[Scope::CatalogRead], ..READ }
+            }
             Operation::DryRunCheckout => &EffectProfile {
                 method: "POST",
                 path: "/checkout-dry-run",

@@ -10,7 +10,7 @@ use countersign::effects::Retention;
 use countersign::operations::actors;
 use countersign::store::Store;
 use countersign::{failpoints, http};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -67,10 +67,14 @@ async fn serve(args: ServeArgs) -> Result<(), Failure> {
     let database = config.store.path.display().to_string();
     let app = App::build(config).await.map_err(Failure::Failed)?;
     let address = app.address;
-    println!("countersign: listening on http://{address}, database sqlite://{database}, docs http://{address}/docs");
+    let mut greeting = format!(
+        "countersign: listening on http://{address}, database sqlite://{database}, docs http://{address}/docs\n"
+    );
     if args.demo {
-        println!("try it:  {}", sample_call(&address.to_string()));
+        greeting += &format!("try it:  {}\n", sample_call(&address.to_string()));
     }
+    // Nobody may be reading: that is no reason not to serve.
+    let _ = std::io::stdout().write_all(greeting.as_bytes());
     app.run().await.map_err(|e| Failure::Failed(e.to_string()))
 }
 

@@ -112,11 +112,9 @@ impl Confirmation {
             Purpose::Refund => (format!("/confirm-refund/{id}"), "/refunds"),
         };
         match status {
-            Status::Pending => Next {
-                confirm: Some(confirm),
-                cancel: Some(format!("/confirmations/{id}")),
-                ..Next::default()
-            },
+            Status::Pending => {
+                Next { confirm: Some(confirm), cancel: Some(format!("/confirmations/{id}")), ..Next::default() }
+            }
             Status::Committing => Next { confirm: Some(confirm), ..Next::default() },
             Status::Confirmed => {
                 Next { order: self.order_id.as_ref().map(|order| format!("/orders/{order}")), ..Next::default() }

@@ -348,8 +348,11 @@ impl Problem {
     }
 
     pub fn key_in_flight(wait: Duration) -> Self {
-        Self::new(Code::IdempotencyInFlight, "The first call with this key is still running. Ask again with the same key.")
-            .after(wait)
+        Self::new(
+            Code::IdempotencyInFlight,
+            "The first call with this key is still running. Ask again with the same key.",
+        )
+        .after(wait)
     }
 }
 
@@ -366,7 +369,8 @@ impl Problem {
     }
 
     pub fn discount_unavailable(code: &str, reason: UnavailableReason) -> Self {
-        let detail = format!("The discount code {code:?} can't be used ({}). Leave it out, under a new key.", reason.as_str());
+        let detail =
+            format!("The discount code {code:?} can't be used ({}). Leave it out, under a new key.", reason.as_str());
         Self::new(Code::DiscountUnavailable, detail).with(|facts| facts.reason = Some(reason))
     }
 
@@ -393,9 +397,12 @@ impl Problem {
 /// Where a confirmation stands.
 impl Problem {
     pub fn too_many_pending(pending: Vec<ConfirmationId>, wait: Duration) -> Self {
-        Self::new(Code::TooManyPending, "Confirm or cancel one of these pending confirmations, or wait for one to expire.")
-            .with(|facts| facts.confirmation_ids = pending)
-            .after(wait)
+        Self::new(
+            Code::TooManyPending,
+            "Confirm or cancel one of these pending confirmations, or wait for one to expire.",
+        )
+        .with(|facts| facts.confirmation_ids = pending)
+        .after(wait)
     }
 
     pub fn attempt_pending(other: ConfirmationId, wait: Duration) -> Self {
@@ -418,7 +425,10 @@ impl Problem {
     }
 
     pub fn confirmation_cancelled() -> Self {
-        Self::new(Code::ConfirmationCancelled, "It was cancelled and nothing was charged. Propose again if still wanted.")
+        Self::new(
+            Code::ConfirmationCancelled,
+            "It was cancelled and nothing was charged. Propose again if still wanted.",
+        )
     }
 
     pub fn confirmation_expired() -> Self {
@@ -505,9 +515,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_rounded_up_to_whole_seconds() {
-        let seconds = |millis| {
-            Problem::outcome_unknown(Duration::from_millis(millis)).facts.retry_after_seconds
-        };
+        let seconds = |millis| Problem::outcome_unknown(Duration::from_millis(millis)).facts.retry_after_seconds;
         assert_eq!([seconds(0), seconds(1), seconds(1000), seconds(1001)], [Some(1), Some(1), Some(1), Some(2)]);
     }
 }

@@ -70,7 +70,9 @@ mod tests {
 
     #[test]
     fn f45_what_is_not_a_key_is_refused() {
-        for bad in ["", " ", "\"\"", "\"", "\"abc", "\"a\"b\"", "\"abc\";v=1", "a b", "\"a b\"", "é", "a\0b", r#""a\b""#] {
+        for bad in
+            ["", " ", "\"\"", "\"", "\"abc", "\"a\"b\"", "\"abc\";v=1", "a b", "\"a b\"", "é", "a\0b", r#""a\b""#]
+        {
             assert_eq!(read(bad), None, "{bad:?}");
         }
         assert!(read(&"k".repeat(255)).is_some());

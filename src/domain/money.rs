@@ -106,9 +106,7 @@ impl Money {
     pub fn fraction(self, parts_per_million: i64) -> Result<Money, OutOfRange> {
         const MILLION: i128 = 1_000_000;
         let scaled = i128::from(self.minor) * i128::from(parts_per_million) + MILLION / 2;
-        i64::try_from(scaled / MILLION)
-            .map_err(|_| OutOfRange)
-            .and_then(|minor| Self::from_minor(minor, self.currency))
+        i64::try_from(scaled / MILLION).map_err(|_| OutOfRange).and_then(|minor| Self::from_minor(minor, self.currency))
     }
 
     /// Splits this amount in proportion to `weights` by largest remainder, so that the parts add up to the whole.

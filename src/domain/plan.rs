@@ -243,9 +243,8 @@ fn shipping_option<'c>(
 fn tax_rates(request: &CheckoutRequest, catalogue: &Catalogue, products: &[&Product]) -> Result<Vec<i64>, Problem> {
     let address = &request.shipping_address;
     let rate = |class: TaxClass, region: Option<&String>| {
-        let matches = |rate: &&TaxRate| {
-            rate.country == address.country && rate.class == class && rate.region.as_ref() == region
-        };
+        let matches =
+            |rate: &&TaxRate| rate.country == address.country && rate.class == class && rate.region.as_ref() == region;
         catalogue.tax_rates.iter().find(matches).map(|rate| rate.parts_per_million)
     };
     let classes = products.iter().map(|product| product.tax_class).chain([TaxClass::Standard]);

@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
 /// RFC 3339, UTC, three digits of a second: `2026-12-01T09:30:00.000Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[derive(diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema,
+)]
 #[diesel(sql_type = sql_types::Timestamp)]
 #[schema(value_type = String, format = DateTime, example = "2026-12-01T09:30:00.000Z")]
 pub struct Timestamp(NaiveDateTime);
@@ -44,9 +45,7 @@ impl Timestamp {
 
     fn shifted(self, span: Duration, sign: i32) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-        TimeDelta::try_milliseconds(millis)
-            .and_then(|delta| self.0.checked_add_signed(delta * sign))
-            .map_or(self, Self)
+        TimeDelta::try_milliseconds(millis).and_then(|delta| self.0.checked_add_signed(delta * sign)).map_or(self, Self)
     }
 }
 

@@ -18,10 +18,7 @@ macro_rules! text_column {
         where
             str: diesel::serialize::ToSql<diesel::sql_types::Text, DB>,
         {
-            fn to_sql<'b>(
-                &'b self,
-                out: &mut diesel::serialize::Output<'b, '_, DB>,
-            ) -> diesel::serialize::Result {
+            fn to_sql<'b>(&'b self, out: &mut diesel::serialize::Output<'b, '_, DB>) -> diesel::serialize::Result {
                 self.as_str().to_sql(out)
             }
         }

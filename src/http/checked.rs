@@ -12,7 +12,9 @@ use crate::effects::{EffectProfile, KeyRule};
 use crate::operations::authenticate::authenticate;
 use crate::operations::{Call, Context};
 use actix_web::dev::Payload;
-use actix_web::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use actix_web::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, TRANSFER_ENCODING,
+};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use std::pin::Pin;

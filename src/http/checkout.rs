@@ -53,10 +53,7 @@ pub async fn dry_run_checkout(
     )),
 )]
 #[post("/checkout")]
-pub async fn propose_checkout(
-    state: web::Data<State>,
-    request: Checked<CheckoutRequest>,
-) -> Result<Reply, Problem> {
+pub async fn propose_checkout(state: web::Data<State>, request: Checked<CheckoutRequest>) -> Result<Reply, Problem> {
     propose::propose_checkout(&state.context, request.call, request.body).await
 }
 
@@ -220,7 +217,15 @@ fn address(faults: &mut Faults, body: AddressBody) -> Option<Address> {
     let capitals = body.country.len() == 2 && body.country.bytes().all(|b| b.is_ascii_uppercase());
     let country = capitals.then_some(body.country);
     let country = faults.parsed("/shipping_address/country", country, "two capitals (ISO 3166-1 alpha-2)");
-    Some(Address { name: name?, line1: line1?, line2, city: city?, region, postal_code: postal_code?, country: country? })
+    Some(Address {
+        name: name?,
+        line1: line1?,
+        line2,
+        city: city?,
+        region,
+        postal_code: postal_code?,
+        country: country?,
+    })
 }
 
 fn discount_codes(faults: &mut Faults, codes: Vec<String>) -> Vec<String> {

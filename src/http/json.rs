@@ -13,7 +13,8 @@ use std::marker::PhantomData;
 pub const MAX_TEXT: usize = 500;
 
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let malformed = |error: serde_json::Error| Problem::malformed(format!("The body is not the documented JSON: {error}."));
+    let malformed =
+        |error: serde_json::Error| Problem::malformed(format!("The body is not the documented JSON: {error}."));
     let Object(value) = serde_json::from_slice::<Object<T>>(bytes).map_err(malformed)?;
     if has_nul(bytes) {
         return Err(Problem::malformed("The body has a NUL character (\\u0000)."));
@@ -198,7 +199,8 @@ mod tests {
 
     #[test]
     fn an_integer_of_any_size_is_an_integer() {
-        for (json, n) in [("7", 7), ("-7", -7), ("9223372036854775808", i64::MAX), ("-99999999999999999999", i64::MIN)] {
+        for (json, n) in [("7", 7), ("-7", -7), ("9223372036854775808", i64::MAX), ("-99999999999999999999", i64::MIN)]
+        {
             assert_eq!(read(&format!("{{\"n\":{json}}}")).unwrap().n, Integer(n));
         }
         for bad in ["1.0", "1e3", "\"1\"", "null", "true", "[]"] {
@@ -209,8 +211,18 @@ mod tests {
     #[test]
     fn what_is_not_the_documented_object_is_refused() {
         for bad in [
-            "", "null", "[1]", "[]", "{}", "{\"n\":1,}", "{\"n\":1} x", "{\"n\":1,\"n\":1}", "{\"n\":1,\"m\":1}",
-            "{\"n\":1,\"text\":\"a\\u0000\"}", "{\"n\":1,\"text\":\"\\\\\\u0000\"}", "{\"n\":1,\"text\":\"\\ud800\"}",
+            "",
+            "null",
+            "[1]",
+            "[]",
+            "{}",
+            "{\"n\":1,}",
+            "{\"n\":1} x",
+            "{\"n\":1,\"n\":1}",
+            "{\"n\":1,\"m\":1}",
+            "{\"n\":1,\"text\":\"a\\u0000\"}",
+            "{\"n\":1,\"text\":\"\\\\\\u0000\"}",
+            "{\"n\":1,\"text\":\"\\ud800\"}",
             "\u{feff}{\"n\":1}",
         ] {
             assert!(read(bad).is_err(), "{bad}");

@@ -49,8 +49,7 @@ pub fn complete(mut document: OpenApi, retention: Retention) -> OpenApi {
 }
 
 fn describe(documented: &mut Documented, profile: &EffectProfile, retention: Retention) {
-    documented.extensions =
-        Some(Extensions::from_iter([("x-ai-metadata".to_owned(), profile.ai_metadata(retention))]));
+    documented.extensions = Some(Extensions::from_iter([("x-ai-metadata".to_owned(), profile.ai_metadata(retention))]));
     documented.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
 
     let parameters = documented.parameters.get_or_insert_default();

@@ -41,8 +41,7 @@ pub fn response(answer: &Answer) -> HttpResponse {
     if status == StatusCode::NO_CONTENT {
         return HttpResponse::new(status);
     }
-    let content_type =
-        if status.is_success() { "application/json" } else { "application/problem+json" };
+    let content_type = if status.is_success() { "application/json" } else { "application/problem+json" };
     let mut response = HttpResponse::with_body(status, BoxBody::new(answer.body.clone()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     if let Some(location) = answer.location.as_deref().and_then(|location| HeaderValue::from_str(location).ok()) {

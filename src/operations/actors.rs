@@ -8,7 +8,12 @@ use crate::store::Store;
 use crate::store::actors::{self, Actor};
 
 /// A new actor and its key: 244 random bits, so that nobody can guess one and a plain hash is enough to store.
-pub async fn create(store: &Store, account: String, name: String, scopes: Scopes) -> Result<(ActorId, String), Problem> {
+pub async fn create(
+    store: &Store,
+    account: String,
+    name: String,
+    scopes: Scopes,
+) -> Result<(ActorId, String), Problem> {
     let key = format!("csk_{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
     let hash = sha256_hex(key.as_bytes());
     let id = store

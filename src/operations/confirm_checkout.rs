@@ -179,13 +179,7 @@ pub(super) fn settle_declined(
 
 /// Whoever decided the payment is the only one here: a confirmation that isn't committing then is a bug, and undoes
 /// the whole phase.
-fn decide(
-    db: &mut Db,
-    id: &ConfirmationId,
-    to: Move,
-    answer: &Answer,
-    order: Option<&OrderId>,
-) -> Result<(), Problem> {
+fn decide(db: &mut Db, id: &ConfirmationId, to: Move, answer: &Answer, order: Option<&OrderId>) -> Result<(), Problem> {
     let decided = confirmations::decide(db, id, to, answer, order)?;
     decided.then_some(()).ok_or_else(|| Problem::internal(format!("{id} was not committing")))
 }

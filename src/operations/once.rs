@@ -11,8 +11,8 @@ use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
 use crate::effects::RetentionClass;
 use crate::failpoints;
-use crate::store::claims::{self, Claim};
 use crate::store::Db;
+use crate::store::claims::{self, Claim};
 use crate::{domain::answer::Answer, effects::Retention};
 use std::time::Duration;
 

@@ -196,12 +196,7 @@ fn confirmation_of(db: &mut Db, payment: &PaymentRow) -> Result<Confirmation, Pr
 }
 
 /// The payment stays requested; the caller gets `answer`.
-async fn give_up_lease(
-    context: &Context,
-    attempt: Attempt,
-    wait: Duration,
-    answer: Problem,
-) -> Result<Reply, Problem> {
+async fn give_up_lease(context: &Context, attempt: Attempt, wait: Duration, answer: Problem) -> Result<Reply, Problem> {
     let job = move |db: &mut Db, now: Timestamp| {
         payments::give_up_lease(db, &attempt.payment.payment_id, &attempt.owner, now.after(wait))?;
         Ok(())

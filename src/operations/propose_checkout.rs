@@ -63,11 +63,7 @@ fn propose(
 }
 
 /// The plan as it is now, if it is the one that the caller expects.
-pub(super) fn current_plan(
-    db: &mut Db,
-    request: &CheckoutRequest,
-    now: Timestamp,
-) -> Result<(Plan, Digest), Problem> {
+pub(super) fn current_plan(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> Result<(Plan, Digest), Problem> {
     let plan = plan(request, &catalogue::for_checkout(db, request, now)?, now)?;
     let digest = plan.digest();
     if !request.guards.hold(&plan, &digest) {
@@ -125,12 +121,7 @@ fn refuse_too_many(db: &mut Db, actor: &ActorId, limit: i64, now: Timestamp) -> 
 
 /// Takes the locks in one order: products by id, then discount codes by name. The plan saw enough of each; where
 /// another writer was faster, its numbers are the answer.
-fn hold(
-    db: &mut Db,
-    confirmation: &Confirmation,
-    request: &CheckoutRequest,
-    now: Timestamp,
-) -> Result<(), Problem> {
+fn hold(db: &mut Db, confirmation: &Confirmation, request: &CheckoutRequest, now: Timestamp) -> Result<(), Problem> {
     let id = &confirmation.confirmation_id;
     let mut lines = request.lines();
     lines.sort_by(|a, b| a.product_id.cmp(&b.product_id));

@@ -212,9 +212,7 @@ impl PaymentProvider for Sandbox {
     }
 
     fn find<'a>(&'a self, key: &'a ProviderKey) -> Answering<'a, Found> {
-        Box::pin(async move {
-            self.look_up(key).await.unwrap_or_else(|cause| Found::Decided(Outcome::Unknown(cause)))
-        })
+        Box::pin(async move { self.look_up(key).await.unwrap_or_else(|cause| Found::Decided(Outcome::Unknown(cause))) })
     }
 }
 

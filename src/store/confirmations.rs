@@ -87,12 +87,12 @@ pub fn leave_pending(db: &mut Db, id: &ConfirmationId, to: Move, now: Timestamp)
     let pending = confirmations::table.find(id).filter(confirmations::status.eq(to.from()));
     let set = confirmations::status.eq(to.to());
     let rows = match to {
-        Move::Expire => on!(db, |conn| {
-            diesel::update(pending.filter(confirmations::expires_at.le(now))).set(set).execute(conn)
-        }),
-        Move::Commit | Move::Cancel | Move::Confirm | Move::Decline => on!(db, |conn| {
-            diesel::update(pending.filter(confirmations::expires_at.gt(now))).set(set).execute(conn)
-        }),
+        Move::Expire => {
+            on!(db, |conn| diesel::update(pending.filter(confirmations::expires_at.le(now))).set(set).execute(conn))
+        }
+        Move::Commit | Move::Cancel | Move::Confirm | Move::Decline => {
+            on!(db, |conn| diesel::update(pending.filter(confirmations::expires_at.gt(now))).set(set).execute(conn))
+        }
     }?;
     Ok(rows == 1)
 }

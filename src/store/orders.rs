@@ -82,9 +82,8 @@ pub fn find_equal(db: &mut Db, actor: &ActorId, attempt: &Digest, since: Timesta
 fn order(row: Row) -> QueryResult<Order> {
     let total = money(row.total_minor, row.currency)?;
     let refunded = money(row.refunded_minor, row.currency)?;
-    let remaining_refundable = total
-        .minus(refunded)
-        .map_err(|_| DbError::DeserializationError("more was refunded than charged".into()))?;
+    let remaining_refundable =
+        total.minus(refunded).map_err(|_| DbError::DeserializationError("more was refunded than charged".into()))?;
     let status = match refunded {
         none if none.is_zero() => OrderStatus::Confirmed,
         all if all == total => OrderStatus::Refunded,

@@ -38,11 +38,7 @@ pub fn find(db: &mut Db, id: &PaymentId) -> QueryResult<PaymentRow> {
 
 pub fn find_by_confirmation(db: &mut Db, id: &ConfirmationId) -> QueryResult<Option<PaymentRow>> {
     on!(db, |conn| {
-        payments::table
-            .filter(payments::confirmation_id.eq(id))
-            .select(PaymentRow::as_select())
-            .first(conn)
-            .optional()
+        payments::table.filter(payments::confirmation_id.eq(id)).select(PaymentRow::as_select()).first(conn).optional()
     })
 }
 
@@ -50,16 +46,14 @@ pub fn find_by_confirmation(db: &mut Db, id: &ConfirmationId) -> QueryResult<Opt
 pub fn take_lease(db: &mut Db, id: &PaymentId, owner: &str, now: Timestamp, until: Timestamp) -> QueryResult<bool> {
     let free = payments::lease_until.is_null().or(payments::lease_until.le(now));
     on!(db, |conn| {
-        diesel::update(
-            payments::table.find(id).filter(payments::status.eq(PaymentStatus::Requested)).filter(free),
-        )
-        .set((
-            payments::lease_owner.eq(owner),
-            payments::lease_until.eq(until),
-            payments::recover_at.eq(until),
-            payments::attempts.eq(payments::attempts + 1),
-        ))
-        .execute(conn)
+        diesel::update(payments::table.find(id).filter(payments::status.eq(PaymentStatus::Requested)).filter(free))
+            .set((
+                payments::lease_owner.eq(owner),
+                payments::lease_until.eq(until),
+                payments::recover_at.eq(until),
+                payments::attempts.eq(payments::attempts + 1),
+            ))
+            .execute(conn)
     })
     .map(|rows| rows == 1)
 }

@@ -159,5 +159,12 @@ diesel::joinable!(stock_holds -> confirmations (confirmation_id));
 diesel::joinable!(discount_holds -> confirmations (confirmation_id));
 diesel::joinable!(orders -> payments (payment_id));
 diesel::allow_tables_to_appear_in_same_query!(
-    accounts, actors, confirmations, discount_holds, orders, payments, products, stock_holds
+    accounts,
+    actors,
+    confirmations,
+    discount_holds,
+    orders,
+    payments,
+    products,
+    stock_holds
 );

@@ -121,11 +121,14 @@ async fn routes_catalogue_and_document_name_the_same_operations() {
             assert_eq!(metadata["idempotency"]["key"], profile.key.as_str());
             assert_eq!(metadata["scopes"], serde_json::to_value(profile.scopes).unwrap());
             let keyed = operation["parameters"].as_array().unwrap().iter().find(|p| p["name"] == "Idempotency-Key");
-            assert_eq!(keyed.map(|p| p["required"] == true), match profile.key {
-                KeyRule::Required => Some(true),
-                KeyRule::Natural => Some(false),
-                KeyRule::None => None,
-            });
+            assert_eq!(
+                keyed.map(|p| p["required"] == true),
+                match profile.key {
+                    KeyRule::Required => Some(true),
+                    KeyRule::Natural => Some(false),
+                    KeyRule::None => None,
+                }
+            );
             documented.insert(id.to_owned());
         }
     }

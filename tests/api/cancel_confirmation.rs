@@ -53,7 +53,8 @@ async fn a_decided_confirmation_cannot_be_cancelled() {
     let app = TestApp::start().await;
     let id = app.shopper().proposed("k", &mugs()).await;
     let order = app.shopper().confirm(&id).await.json()["order_id"].clone();
-    let problem = app.shopper().delete(&format!("/confirmations/{id}")).await.assert_problem(409, "confirmation_decided");
+    let problem =
+        app.shopper().delete(&format!("/confirmations/{id}")).await.assert_problem(409, "confirmation_decided");
     assert_eq!(problem["order_id"], order);
 }
 

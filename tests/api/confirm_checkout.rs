@@ -46,7 +46,11 @@ async fn fifty_confirms(keys: impl Fn(usize) -> String, method: &str) {
             200 if got.is_replay() => got.assert_replay_of(first),
             200 => assert_eq!(got.body, first.body),
             _ => {
-                assert!(matches!(got.code().as_str(), "operation_in_flight" | "idempotency_in_flight"), "{}", got.text());
+                assert!(
+                    matches!(got.code().as_str(), "operation_in_flight" | "idempotency_in_flight"),
+                    "{}",
+                    got.text()
+                );
                 got.assert_problem(409, &got.code());
             }
         }
@@ -87,7 +91,8 @@ async fn f02_while_the_provider_thinks_a_repeat_is_told_to_wait() {
         app.shopper().confirm(&id).await.assert_problem(409, "operation_in_flight");
         app.shopper().delete(&format!("/confirmations/{id}")).await.assert_problem(409, "operation_in_flight");
         let other = app.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}"));
-        let other = other.header("Idempotency-Key", "a").json(&json!({"expected_total": {"amount": 1, "currency": "USD"}}));
+        let other =
+            other.header("Idempotency-Key", "a").json(&json!({"expected_total": {"amount": 1, "currency": "USD"}}));
         send(other).await.assert_problem(422, "idempotency_key_reused");
     };
     let (slow, ()) = tokio::join!(slow, meanwhile);

@@ -126,7 +126,8 @@ async fn f05_aborted_between_effect_and_answer_a_cancel_is_done_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f26_killed_while_the_provider_thinks_the_charge_is_found_again() {
     let dir = TempDir::new().unwrap();
-    let mut process = Process::start(dir.path(), "", &["--sandbox-delay", "10s", "--provider-timeout", "20s", "--lease", "40s"]);
+    let mut process =
+        Process::start(dir.path(), "", &["--sandbox-delay", "10s", "--provider-timeout", "20s", "--lease", "40s"]);
     let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
     let confirm = process.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"));
     let hanging = tokio::spawn(confirm.header("Idempotency-Key", "c").send());

@@ -37,7 +37,11 @@ async fn a_dry_run_fails_where_propose_would_with_the_same_problem() {
         cart("LAST-ONE", 2, "pm_sandbox_ok"),
         cart("MUG-BLUE", 0, "pm_sandbox_ok"),
         cart("MUG-BLUE", 1, "pm_other"),
-        with(mugs(), "/items", json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "TEA-ASSAM", "quantity": 1}])),
+        with(
+            mugs(),
+            "/items",
+            json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "TEA-ASSAM", "quantity": 1}]),
+        ),
         with(mugs(), "/shipping_option", json!("teleport")),
         with(mugs(), "/shipping_address", address("BR")),
         with(mugs(), "/discount_codes", json!(["SUMMER2025"])),
@@ -63,8 +67,8 @@ fn any_cart() -> impl Strategy<Value = Value> {
     ];
     let codes = prop::sample::subsequence(vec!["WELCOME10", "FIRST3", "GOODWILL"], 0..=2);
     let fixed = any::<bool>();
-    (prop::sample::select(products.to_vec()), codes, fixed, prop::sample::select(vec!["standard", "pickup"])).prop_flat_map(
-        |((country, products), codes, fixed, option)| {
+    (prop::sample::select(products.to_vec()), codes, fixed, prop::sample::select(vec!["standard", "pickup"]))
+        .prop_flat_map(|((country, products), codes, fixed, option)| {
             let items = prop::collection::vec((prop::sample::select(products), 1_i64..4), 1..6);
             items.prop_map(move |items| {
                 let mut codes: Vec<&str> = codes.clone();
@@ -78,8 +82,7 @@ fn any_cart() -> impl Strategy<Value = Value> {
                     "shipping_address": address(country), "payment_method": "pm_sandbox_ok",
                 })
             })
-        },
-    )
+        })
 }
 
 /// A decimal string as minor units, without any of the code under test.
@@ -127,7 +130,10 @@ fn assert_adds_up(plan: &Value) {
     let whole = |member: &str| minor(&plan[member]);
     assert_eq!(sum("subtotal"), whole("subtotal"));
     assert_eq!(sum("discount"), whole("discount"));
-    assert_eq!(plan["discounts"].as_array().unwrap().iter().map(|d| minor(&d["amount"])).sum::<i64>(), whole("discount"));
+    assert_eq!(
+        plan["discounts"].as_array().unwrap().iter().map(|d| minor(&d["amount"])).sum::<i64>(),
+        whole("discount")
+    );
     assert_eq!(sum("tax") + whole("shipping_tax"), whole("tax"));
     assert_eq!(sum("total") + whole("shipping") + whole("shipping_tax"), whole("total"));
     assert!(whole("total") >= 0);

@@ -25,7 +25,9 @@ async fn provoke(code: Code) -> Got {
         }
         Code::InsufficientStock => shopper.propose("k", &cart("LAST-ONE", 2, "pm_sandbox_ok")).await,
         Code::ProductUnavailable => shopper.propose("k", &cart("NO-SUCH", 1, "pm_sandbox_ok")).await,
-        Code::DiscountUnavailable => shopper.propose("k", &with(mugs(), "/discount_codes", json!(["SUMMER2025"]))).await,
+        Code::DiscountUnavailable => {
+            shopper.propose("k", &with(mugs(), "/discount_codes", json!(["SUMMER2025"]))).await
+        }
         Code::CurrencyMismatch => {
             let items = json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "INCENSE", "quantity": 1}]);
             shopper.propose("k", &with(mugs(), "/items", items)).await

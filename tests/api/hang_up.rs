@@ -39,7 +39,8 @@ async fn f06_a_client_that_hangs_up_in_the_middle_changes_nothing() {
             let id = app.shopper().proposed(&key, &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
             app.execute("DELETE FROM claims WHERE idempotency_key = 'c'");
             tokio::task::block_in_place(|| confirm_and_hang_up(&app, &id, Duration::from_millis(millis), how));
-            eventually("a retry gets the answer", async || app.shopper().confirm_keyed(&id, "c").await.status == 200).await;
+            eventually("a retry gets the answer", async || app.shopper().confirm_keyed(&id, "c").await.status == 200)
+                .await;
             assert!(app.shopper().confirm_keyed(&id, "c").await.is_replay());
             orders += 1;
             assert_eq!(app.number("SELECT count(*) AS n FROM orders"), orders, "{key}");

@@ -71,7 +71,11 @@ async fn f25_f36_the_same_key_for_another_request_is_a_reuse_for_ever() {
         with(mugs(), "/payment_method", json!("pm_sandbox_slow")),
         with(mugs(), "/shipping_address/name", json!("Ada Lovelacé")),
         with(mugs(), "/shipping_option", json!("express")),
-        with(mugs(), "/items", json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "MUG-BLUE", "quantity": 1}])),
+        with(
+            mugs(),
+            "/items",
+            json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "MUG-BLUE", "quantity": 1}]),
+        ),
         with(mugs(), "/expected_total", json!({"amount": 1, "currency": "USD"})),
     ] {
         app.shopper().propose("k", &other).await.assert_problem(422, "idempotency_key_reused");

@@ -53,7 +53,8 @@ async fn what_is_not_the_documented_json_is_400() {
         assert_eq!((got.status, got.code().as_str()), (400, "malformed_request"), "{shown}\n{}", got.text());
         assert_eq!(got.header("Idempotency-Key"), Some("k"));
     }
-    let bare = good.replace("\"payment_method\"", "\"expected_total\":{\"amount\":+1,\"currency\":\"USD\"},\"payment_method\"");
+    let bare = good
+        .replace("\"payment_method\"", "\"expected_total\":{\"amount\":+1,\"currency\":\"USD\"},\"payment_method\"");
     app.shopper().post_raw("/checkout", "k", bare).await.assert_problem(400, "malformed_request");
     assert_eq!(app.number("SELECT count(*) AS n FROM claims"), 0);
     assert_eq!(app.shopper().propose("k", &mugs()).await.status, 201);
@@ -65,7 +66,11 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
     let long = "x".repeat(501);
     let total = |amount: Value| with(mugs(), "/expected_total", json!({"amount": amount, "currency": "USD"}));
     let yen = |amount: Value| with(mugs(), "/expected_total", json!({"amount": amount, "currency": "JPY"}));
-    let raw = |amount: &str| mugs().to_string().replace("\"items\"", &format!("\"expected_total\":{{\"amount\":{amount},\"currency\":\"USD\"}},\"items\""));
+    let raw = |amount: &str| {
+        mugs()
+            .to_string()
+            .replace("\"items\"", &format!("\"expected_total\":{{\"amount\":{amount},\"currency\":\"USD\"}},\"items\""))
+    };
     let quantity = |n: &str| mugs().to_string().replace("\"quantity\":2", &format!("\"quantity\":{n}"));
     let cases: Vec<(&str, String)> = vec![
         ("/items/0/quantity", quantity("0")),
@@ -77,8 +82,16 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
         ("/items/0/quantity", quantity("4294967296")),
         ("/items/0/quantity", quantity("9223372036854775807")),
         ("/items/0/quantity", quantity("99999999999999999999999")),
-        ("/items/1/quantity", with(mugs(), "/items", json!([{"product_id": "A", "quantity": 600}, {"product_id": "A", "quantity": 600}])).to_string()),
-        ("/items/1/quantity", with(mugs(), "/items", json!([{"product_id": "A", "quantity": 5}, {"product_id": "A", "quantity": -4}])).to_string()),
+        (
+            "/items/1/quantity",
+            with(mugs(), "/items", json!([{"product_id": "A", "quantity": 600}, {"product_id": "A", "quantity": 600}]))
+                .to_string(),
+        ),
+        (
+            "/items/1/quantity",
+            with(mugs(), "/items", json!([{"product_id": "A", "quantity": 5}, {"product_id": "A", "quantity": -4}]))
+                .to_string(),
+        ),
         ("/items", with(mugs(), "/items", json!([])).to_string()),
         ("/items", with(mugs(), "/items", json!(vec![json!({"product_id": "A", "quantity": 1}); 101])).to_string()),
         ("/items/0/product_id", with(mugs(), "/items", json!([{"product_id": "a b", "quantity": 1}])).to_string()),
@@ -88,11 +101,17 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
         ("/shipping_address/country", with(mugs(), "/shipping_address/country", json!("us")).to_string()),
         ("/shipping_address/country", with(mugs(), "/shipping_address/country", json!("USA")).to_string()),
         ("/shipping_option", with(mugs(), "/shipping_option", json!("")).to_string()),
-        ("/discount_codes", with(mugs(), "/discount_codes", json!((0..11).map(|i| format!("C{i}")).collect::<Vec<_>>())).to_string()),
+        (
+            "/discount_codes",
+            with(mugs(), "/discount_codes", json!((0..11).map(|i| format!("C{i}")).collect::<Vec<_>>())).to_string(),
+        ),
         ("/discount_codes/1", with(mugs(), "/discount_codes", json!(["A", "A"])).to_string()),
         ("/payment_method", with(mugs(), "/payment_method", json!("pm_sandbox_nothing")).to_string()),
         ("/payment_method", with(mugs(), "/payment_method", json!("")).to_string()),
-        ("/expected_total/currency", with(mugs(), "/expected_total", json!({"amount": 1, "currency": "GBP"})).to_string()),
+        (
+            "/expected_total/currency",
+            with(mugs(), "/expected_total", json!({"amount": 1, "currency": "GBP"})).to_string(),
+        ),
         ("/expected_plan_digest", with(mugs(), "/expected_plan_digest", json!("sha256:0")).to_string()),
         ("/expected_total/amount", total(json!("10.001")).to_string()),
         ("/expected_total/amount", yen(json!("58.50")).to_string()),
@@ -164,7 +183,8 @@ async fn f45_a_key_is_one_header_of_visible_ascii_with_or_without_quotes() {
     let bytes = reqwest::header::HeaderValue::from_bytes("schlüssel".as_bytes()).unwrap();
     let request = app.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", bytes).json(&mugs());
     send(request).await.assert_problem(400, "idempotency_key_invalid");
-    let twice = app.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", "a").header("Idempotency-Key", "a");
+    let twice =
+        app.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", "a").header("Idempotency-Key", "a");
     send(twice.json(&mugs())).await.assert_problem(400, "idempotency_key_invalid");
     let none = app.shopper().post("/checkout", &mugs()).await;
     none.assert_problem(400, "idempotency_key_required");
@@ -211,7 +231,8 @@ async fn a_body_has_up_to_256_kib() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_id_is_echoed_or_made() {
     let app = TestApp::start().await;
-    let with_id = |id: &'static str| send(app.shopper().request(Method::GET, "/products/NO-SUCH").header("X-Request-Id", id));
+    let with_id =
+        |id: &'static str| send(app.shopper().request(Method::GET, "/products/NO-SUCH").header("X-Request-Id", id));
     let got = with_id("mine-1").await;
     assert_eq!(got.header("X-Request-Id"), Some("mine-1"));
     assert_eq!(got.json()["instance"], "mine-1");

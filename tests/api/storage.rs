@@ -13,7 +13,7 @@ use serde_json::json;
 use std::time::Duration;
 
 /// A row that is easy to count: an account of this name.
-fn add_account(name: String) -> impl Fn(&mut Db, Timestamp) -> Result<(), Problem> + Send + 'static {
+fn add_account(name: String) -> impl Fn(&mut Db, Timestamp) -> Result<(), Problem> + Send + Clone + 'static {
     move |db, now| Ok(actors::account_named(db, &name, now).map(|_| ())?)
 }
 
@@ -52,7 +52,11 @@ async fn a_job_that_fails_or_panics_undoes_itself_alone() {
 
 /// Twenty jobs of which the middle one makes SQLite end the whole transaction. Whatever is answered Ok is there;
 /// nothing else is.
-async fn batch_with(app: &TestApp, round: usize, poison: impl Fn(&mut Db, Timestamp) -> Result<(), Problem> + Send + Clone + 'static) -> usize {
+async fn batch_with(
+    app: &TestApp,
+    round: usize,
+    poison: impl Fn(&mut Db, Timestamp) -> Result<(), Problem> + Send + Clone + 'static,
+) -> usize {
     let store = store(app);
     let jobs = (0..20).map(|i| {
         let (store, poison) = (store.clone(), poison.clone());
@@ -184,19 +188,28 @@ async fn a_full_queue_refuses_before_anything_ran() {
     let store = store(&app);
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
+    let running = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let blocked = tokio::spawn({
-        let store = store.clone();
+        let (store, running) = (store.clone(), running.clone());
         async move {
-            store.write(move |_, _| {
-                let _ = held.lock().unwrap().recv();
-                Ok(())
-            }).await
+            store
+                .write(move |_, _| {
+                    running.store(true, std::sync::atomic::Ordering::SeqCst);
+                    let _ = held.lock().unwrap().recv();
+                    Ok(())
+                })
+                .await
         }
     });
-    let jobs: Vec<_> = (0..1_200).map(|i| tokio::spawn({
-        let store = store.clone();
-        async move { store.write(add_account(format!("q{i}-"))).await }
-    })).collect();
+    eventually("the writer is held up", async || running.load(std::sync::atomic::Ordering::SeqCst)).await;
+    let jobs: Vec<_> = (0..1_200)
+        .map(|i| {
+            tokio::spawn({
+                let store = store.clone();
+                async move { store.write(add_account(format!("q{i}-"))).await }
+            })
+        })
+        .collect();
     tokio::task::yield_now().await;
     let waiting = tokio::spawn({
         let store = store.clone();

@@ -175,48 +175,48 @@ impl<'a> Caller<'a> {
         Self { http, url, credential }
     }
 
-    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+    pub fn request(self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.http.request(method, format!("{}{path}", self.url)).bearer_auth(self.credential)
     }
 
-    pub async fn get(&self, path: &str) -> Got {
+    pub async fn get(self, path: &str) -> Got {
         send(self.request(Method::GET, path)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Got {
+    pub async fn delete(self, path: &str) -> Got {
         send(self.request(Method::DELETE, path)).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Got {
+    pub async fn post(self, path: &str, body: &Value) -> Got {
         send(self.request(Method::POST, path).json(body)).await
     }
 
-    pub async fn post_keyed(&self, path: &str, key: &str, body: &Value) -> Got {
+    pub async fn post_keyed(self, path: &str, key: &str, body: &Value) -> Got {
         send(self.request(Method::POST, path).header("Idempotency-Key", key).json(body)).await
     }
 
     /// A body as it stands, to the byte.
-    pub async fn post_raw(&self, path: &str, key: &str, body: impl Into<reqwest::Body>) -> Got {
+    pub async fn post_raw(self, path: &str, key: &str, body: impl Into<reqwest::Body>) -> Got {
         let request = self.request(Method::POST, path).header("Idempotency-Key", key);
         send(request.header("Content-Type", "application/json").body(body)).await
     }
 
-    pub async fn propose(&self, key: &str, cart: &Value) -> Got {
+    pub async fn propose(self, key: &str, cart: &Value) -> Got {
         self.post_keyed("/checkout", key, cart).await
     }
 
     /// Proposes and returns the confirmation's id.
-    pub async fn proposed(&self, key: &str, cart: &Value) -> String {
+    pub async fn proposed(self, key: &str, cart: &Value) -> String {
         let got = self.propose(key, cart).await;
         assert_eq!(got.status, 201, "{}", got.text());
         got.json()["confirmation_id"].as_str().unwrap().to_owned()
     }
 
-    pub async fn confirm(&self, id: &str) -> Got {
+    pub async fn confirm(self, id: &str) -> Got {
         send(self.request(Method::POST, &format!("/confirm-checkout/{id}"))).await
     }
 
-    pub async fn confirm_keyed(&self, id: &str, key: &str) -> Got {
+    pub async fn confirm_keyed(self, id: &str, key: &str) -> Got {
         let request = self.request(Method::POST, &format!("/confirm-checkout/{id}"));
         send(request.header("Idempotency-Key", key)).await
     }
