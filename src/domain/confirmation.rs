@@ -82,10 +82,8 @@ pub struct Confirmation {
 impl Confirmation {
     /// The status at a point in time: the clock decides what is expired, not the worker that writes it down.
     pub fn status_at(&self, now: Timestamp) -> Status {
-        match self.status {
-            Status::Pending if now >= self.expires_at => Status::Expired,
-            status => status,
-        }
+        let overdue = self.status == Status::Pending && now >= self.expires_at;
+        if overdue { Status::Expired } else { self.status }
     }
 
     pub fn view(&self, now: Timestamp) -> ConfirmationView<'_> {

@@ -251,7 +251,9 @@ fn tax_rates(request: &CheckoutRequest, catalogue: &Catalogue, products: &[&Prod
     classes
         .map(|class| match class {
             TaxClass::Exempt => Some(0),
-            class => rate(class, address.region.as_ref()).or_else(|| rate(class, None)),
+            TaxClass::Standard | TaxClass::Reduced => {
+                rate(class, address.region.as_ref()).or_else(|| rate(class, None))
+            }
         })
         .collect::<Option<_>>()
         .ok_or_else(|| Problem::shipping_unavailable(&request.shipping_option, UnavailableReason::CountryNotServed))

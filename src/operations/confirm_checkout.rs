@@ -56,7 +56,7 @@ enum Stand {
     Decided(Reply),
     /// Sent to the provider; what to answer while another call is on it.
     Committing(PaymentId, Problem),
-    Pending(Confirmation),
+    Pending(Box<Confirmation>),
 }
 
 fn stand(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Stand, Problem> {
@@ -71,7 +71,7 @@ fn stand(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Stand, Proble
     match confirmation.status {
         Status::Cancelled => Err(Problem::confirmation_cancelled()),
         Status::Expired => Err(Problem::confirmation_expired()),
-        Status::Pending => Ok(Stand::Pending(confirmation)),
+        Status::Pending => Ok(Stand::Pending(Box::new(confirmation))),
         Status::Committing => {
             let payment = payments::find_by_confirmation(db, &confirm.id)?
                 .ok_or_else(|| Problem::internal("a committing confirmation without a payment"))?;

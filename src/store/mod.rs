@@ -68,6 +68,7 @@ impl Db<'_> {
 
 /// What the database itself refuses is unknown to the caller; what it rejects as wrong is a fault of ours.
 impl From<DbError> for Problem {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "diesel's errors are not a closed set")]
     fn from(error: DbError) -> Self {
         use DatabaseErrorKind::{CheckViolation, ForeignKeyViolation, NotNullViolation, UniqueViolation};
         match &error {

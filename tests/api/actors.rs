@@ -25,7 +25,7 @@ async fn every_operation_needs_a_credential_and_its_scope() {
     for operation in Operation::ALL {
         let profile = operation.profile();
         let method: Method = profile.method.parse().unwrap();
-        let path = profile.path.replace('{', "").replace('}', "");
+        let path = profile.path.replace(['{', '}'], "");
         let anonymous = http.request(method.clone(), format!("{}{path}", app.url));
         send(anonymous).await.assert_problem(401, "unauthenticated");
         let unscoped = app.caller(STRANGER).request(method.clone(), &path);
