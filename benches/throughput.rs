@@ -91,7 +91,8 @@ async fn throughput(server: &Server, clients: usize) -> f64 {
 
 fn stock_up(server: &Server) {
     let database = server._dir.path().join("data/countersign.db");
-    let mut conn = <diesel::SqliteConnection as diesel::Connection>::establish(&database.to_string_lossy()).expect("it");
+    let mut conn =
+        <diesel::SqliteConnection as diesel::Connection>::establish(&database.to_string_lossy()).expect("it");
     diesel::connection::SimpleConnection::batch_execute(
         &mut conn,
         "PRAGMA busy_timeout = 5000; UPDATE products SET stock = 100000000 WHERE product_id = 'GIFT-WRAP'",

@@ -6,6 +6,7 @@ use super::digest::Digest;
 use super::ids::{ConfirmationId, OrderId, ProductId};
 use super::money::Currency;
 use super::plan::Plan;
+use super::time::Timestamp;
 use super::words::words;
 use serde::Serialize;
 use std::time::Duration;
@@ -219,6 +220,8 @@ pub struct Problem {
     pub detail: String,
     pub facts: Box<Facts>,
     pub cause: Option<String>,
+    /// When the claim behind the call will be forgotten, where there is one.
+    pub key_expires_at: Option<Timestamp>,
 }
 
 /// The wire form of a problem: RFC 9457 `application/problem+json`.
@@ -261,8 +264,13 @@ impl Problem {
         Answer::json(self.code.row().status, &self.body(request_id))
     }
 
+    pub fn kept_until(mut self, key_expires_at: Option<Timestamp>) -> Self {
+        self.key_expires_at = key_expires_at;
+        self
+    }
+
     fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), facts: Box::default(), cause: None }
+        Self { code, detail: detail.into(), facts: Box::default(), cause: None, key_expires_at: None }
     }
 
     fn with(mut self, state: impl FnOnce(&mut Facts)) -> Self {

@@ -18,9 +18,12 @@ use actix_web::http::header::{
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use std::pin::Pin;
+use std::time::Duration;
 
 /// Bytes of a body.
 const MAX_BODY: usize = 256 * 1024;
+/// A client that sends its head and no more doesn't keep a place for ever.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const AGENT_TASK_ID: HeaderName = HeaderName::from_static("agent-task-id");
 
 /// A call that has passed every check, with its body parsed.
@@ -179,6 +182,11 @@ async fn read_body<B: Body>(request: &HttpRequest, mut payload: Payload) -> Resu
     if declared.is_some_and(|length| length > MAX_BODY as u64) {
         return Err(Problem::payload_too_large(MAX_BODY));
     }
+    let late = |_| Problem::malformed(format!("The body did not arrive within {} s.", BODY_TIMEOUT.as_secs()));
+    tokio::time::timeout(BODY_TIMEOUT, collect(&mut payload)).await.map_err(late)?
+}
+
+async fn collect(payload: &mut Payload) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| Problem::malformed(error.to_string()))?;

@@ -132,6 +132,7 @@ fn render(problem: &Problem, request_id: &str) -> HttpResponse<BoxBody> {
     let answer = problem.answer(request_id).unwrap_or_else(|_| crate::domain::answer::Answer::no_content());
     let mut response = reply::response(&answer);
     let headers = response.headers_mut();
+    reply::say_when_key_expires(headers, problem.key_expires_at);
     if let Some(seconds) = problem.facts.retry_after_seconds {
         headers.insert(actix_web::http::header::RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -2,10 +2,11 @@
 //! other header is carried over.
 
 use crate::domain::answer::{Answer, Delivery};
+use crate::domain::time::Timestamp;
 use crate::operations::Reply;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use actix_web::{HttpRequest, HttpResponse, Responder};
 
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -21,9 +22,7 @@ impl Responder for Reply {
         if self.delivery == Delivery::Replayed {
             headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
         }
-        if let Some(expires) = self.key_expires_at.and_then(|at| HeaderValue::from_str(&at.to_string()).ok()) {
-            headers.insert(IDEMPOTENCY_KEY_EXPIRES, expires);
-        }
+        say_when_key_expires(headers, self.key_expires_at);
         response
     }
 }
@@ -33,6 +32,12 @@ impl Responder for Answer {
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
         response(&self)
+    }
+}
+
+pub fn say_when_key_expires(headers: &mut HeaderMap, at: Option<Timestamp>) {
+    if let Some(at) = at.and_then(|at| HeaderValue::from_str(&at.to_string()).ok()) {
+        headers.insert(IDEMPOTENCY_KEY_EXPIRES, at);
     }
 }
 

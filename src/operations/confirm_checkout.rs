@@ -3,7 +3,7 @@
 
 use super::get_confirmation::find_own;
 use super::once::{self, IN_FLIGHT_WAIT, Keyed};
-use super::phases::{self, Attempt, Begun};
+use super::phases::{self, Attempt, Begun, Recovery};
 use super::propose_checkout::attempt_pending;
 use super::{Call, Context, Reply, Settings};
 use crate::domain::answer::{Answer, Delivery};
@@ -54,8 +54,7 @@ pub async fn confirm_checkout(
 /// Where the confirmation stands, for this caller and key.
 enum Stand {
     Decided(Reply),
-    /// Sent to the provider; what to answer while another call is on it.
-    Committing(PaymentId, Problem),
+    Committing(Recovery),
     Pending(Box<Confirmation>),
 }
 
@@ -68,6 +67,7 @@ fn stand(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Stand, Proble
         Some(keyed) => once::own_claim(db, keyed, now)?,
         None => None,
     };
+    let key_expires_at = claim.as_ref().map(|claim| claim.expires_at);
     match confirmation.status {
         Status::Cancelled => Err(Problem::confirmation_cancelled()),
         Status::Expired => Err(Problem::confirmation_expired()),
@@ -79,11 +79,10 @@ fn stand(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Stand, Proble
                 Some(_) => Problem::key_in_flight(IN_FLIGHT_WAIT),
                 None => Problem::operation_in_flight(IN_FLIGHT_WAIT),
             };
-            Ok(Stand::Committing(payment.payment_id, busy))
+            Ok(Stand::Committing(Recovery { payment: payment.payment_id, busy, key_expires_at }))
         }
         Status::Confirmed | Status::Declined => {
             let answer = confirmation.decision.ok_or_else(|| Problem::internal("a decision without an answer"))?;
-            let key_expires_at = claim.map(|claim| claim.expires_at);
             Ok(Stand::Decided(Reply { answer, delivery: Delivery::Replayed, key_expires_at }))
         }
     }
@@ -101,7 +100,7 @@ fn begin(
     failpoints::hit(failpoints::BEFORE_CLAIM)?;
     let confirmation = match stand(db, confirm, now)? {
         Stand::Decided(reply) => return Ok(Begun::Decided(reply)),
-        Stand::Committing(payment, busy) => return Ok(Begun::Recover(payment, busy)),
+        Stand::Committing(recovery) => return Ok(Begun::Recover(recovery)),
         Stand::Pending(confirmation) => confirmation,
     };
     if !confirm.guards.hold(&confirmation.plan, &confirmation.plan_digest) {

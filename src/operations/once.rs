@@ -125,8 +125,10 @@ fn replay(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Reply>, P
     if now >= claim.expires_at {
         return Err(Problem::key_expired(claim.resource));
     }
-    let answer = claim.answer().ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT))?;
-    Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at: Some(claim.expires_at) }))
+    let key_expires_at = Some(claim.expires_at);
+    let running = || Problem::key_in_flight(IN_FLIGHT_WAIT).kept_until(key_expires_at);
+    let answer = claim.answer().ok_or_else(running)?;
+    Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at }))
 }
 
 /// Time decides, not the sweeper: an expired claim counts as swept, unless money was meant by it.

@@ -36,8 +36,15 @@ pub struct Attempt {
 pub enum Begun {
     Decided(Reply),
     Ask(Attempt),
-    /// Asked before and not decided; the problem is the answer while somebody else is on it.
-    Recover(PaymentId, Problem),
+    Recover(Recovery),
+}
+
+/// A payment that was asked for before and isn't decided.
+pub struct Recovery {
+    pub payment: PaymentId,
+    /// The answer while somebody else holds the lease.
+    pub busy: Problem,
+    pub key_expires_at: Option<Timestamp>,
 }
 
 /// The payment of a first attempt, with a lease on it.
@@ -82,10 +89,13 @@ where
             failpoints::hit(failpoints::AFTER_PHASE_ONE)?;
             ask(&context, attempt, &request_id).await
         }
-        Begun::Recover(payment, busy) => match recover(&context, payment, &request_id).await? {
-            Some(reply) => Ok(reply),
-            None => Err(busy),
-        },
+        Begun::Recover(Recovery { payment, busy, key_expires_at }) => {
+            let recovered = recover(&context, payment, &request_id).await;
+            match recovered.map_err(|problem| problem.kept_until(key_expires_at))? {
+                Some(reply) => Ok(Reply { key_expires_at, ..reply }),
+                None => Err(busy.kept_until(key_expires_at)),
+            }
+        }
     }
 }
 
@@ -146,7 +156,8 @@ async fn finish(context: &Context, attempt: Attempt, outcome: Outcome, request_i
     if let Outcome::Unknown(cause) = &outcome {
         tracing::warn!(payment = attempt.payment.payment_id.as_str(), cause, "outcome unknown");
         let wait = backoff(context.settings.worker_interval, attempt.payment.attempts);
-        return give_up_lease(context, attempt, wait, Problem::outcome_unknown(UNKNOWN_WAIT)).await;
+        let unknown = Problem::outcome_unknown(UNKNOWN_WAIT).kept_until(attempt.key_expires_at);
+        return give_up_lease(context, attempt, wait, unknown).await;
     }
     let request_id = request_id.to_owned();
     let job = move |db: &mut Db, now| decide(db, &attempt, &outcome, &request_id, now);
@@ -195,14 +206,17 @@ fn confirmation_of(db: &mut Db, payment: &PaymentRow) -> Result<Confirmation, Pr
         .ok_or_else(|| Problem::internal(format!("{} has no confirmation", payment.payment_id)))
 }
 
-/// The payment stays requested; the caller gets `answer`.
+/// The payment stays requested and the caller gets `answer`, unless somebody else has decided it meanwhile.
 async fn give_up_lease(context: &Context, attempt: Attempt, wait: Duration, answer: Problem) -> Result<Reply, Problem> {
     let job = move |db: &mut Db, now: Timestamp| {
-        payments::give_up_lease(db, &attempt.payment.payment_id, &attempt.owner, now.after(wait))?;
-        Ok(())
+        let payment = &attempt.payment;
+        payments::give_up_lease(db, &payment.payment_id, &attempt.owner, now.after(wait))?;
+        match payments::find(db, &payment.payment_id)?.status {
+            PaymentStatus::Requested => Ok(None),
+            PaymentStatus::Succeeded | PaymentStatus::Declined => Ok(Some(decided(db, payment, Delivery::Replayed)?)),
+        }
     };
-    context.store.write_when_room(job).await?;
-    Err(answer)
+    context.store.write_when_room(job).await?.ok_or(answer)
 }
 
 async fn in_time<T>(context: &Context, answering: Answering<'_, T>) -> Option<T> {

@@ -114,44 +114,30 @@ impl Sandbox {
 
     async fn receive(&self, key: &ProviderKey, request: &str) -> Result<Outcome, String> {
         let charge: ChargeRequest = serde_json::from_str(request).map_err(|e| format!("400: {e}"))?;
-        let (for_key, bytes) = (key.clone(), request.to_owned());
-        let (attempt, entry) = self.ledger(move |conn, _| Ok((count(conn, &for_key)?, entry(conn, &for_key)?))).await?;
-        match entry {
-            Some(entry) if entry.request != bytes => return Err("400: the key belongs to another request".into()),
-            Some(entry) => return Ok(entry.outcome()),
-            None => {}
-        }
         let method = charge.payment_method;
-        if attempt == 1 {
-            self.fail_before(method, key, &bytes).await?;
-        }
-        let (for_key, bytes) = (key.clone(), request.to_owned());
-        let outcome = self.ledger(move |conn, now| book(conn, &for_key, &bytes, now)).await?;
-        failpoints::hit(failpoints::PROVIDER_ACTED).map_err(|_| "500: failed after it acted".to_owned())?;
-        if attempt == 1 {
-            fail_after(method).await?;
-        }
-        if method == Method::Slow {
-            tokio::time::sleep(self.delay).await;
-        }
-        Ok(outcome)
-    }
-
-    /// What goes wrong before the ledger is touched.
-    async fn fail_before(&self, method: Method, key: &ProviderKey, request: &str) -> Result<(), String> {
-        match method {
-            Method::TimeoutBefore => never().await,
-            Method::ErrorBefore => Err("500: failed before it acted".into()),
-            Method::ArrivesLate => {
-                let (key, request) = (key.clone(), request.to_owned());
-                self.ledger(move |conn, _| {
-                    let row = (under_way::provider_key.eq(&key), under_way::request.eq(&request));
-                    diesel::insert_into(under_way::table).values(row).execute(conn)
-                })
-                .await?;
-                never().await
+        let (key, request) = (key.clone(), request.to_owned());
+        let received = self.ledger(move |conn, now| receive(conn, &key, &request, method, now)).await?;
+        match received {
+            Received::OtherRequest => Err("400: the key belongs to another request".into()),
+            Received::Known(outcome) => Ok(outcome),
+            Received::Lost if method == Method::ErrorBefore => Err("500: failed before it acted".into()),
+            Received::Lost => never().await,
+            Received::Booked { outcome, attempt } => {
+                failpoints::hit(failpoints::PROVIDER_ACTED).map_err(|_| "500: failed after it acted".to_owned())?;
+                match method {
+                    Method::TimeoutAfter if attempt == 1 => never().await,
+                    Method::ErrorAfter if attempt == 1 => return Err("500: failed after it acted".into()),
+                    Method::Slow => tokio::time::sleep(self.delay).await,
+                    Method::Ok
+                    | Method::Declined
+                    | Method::TimeoutBefore
+                    | Method::TimeoutAfter
+                    | Method::ErrorBefore
+                    | Method::ErrorAfter
+                    | Method::ArrivesLate => {}
+                }
+                Ok(outcome)
             }
-            Method::Ok | Method::Declined | Method::Slow | Method::TimeoutAfter | Method::ErrorAfter => Ok(()),
         }
     }
 
@@ -216,22 +202,45 @@ impl PaymentProvider for Sandbox {
     }
 }
 
-async fn never() -> Result<(), String> {
+async fn never<T>() -> T {
     std::future::pending().await
 }
 
-/// What goes wrong after the charge is in the ledger.
-async fn fail_after(method: Method) -> Result<(), String> {
-    match method {
-        Method::TimeoutAfter => never().await,
-        Method::ErrorAfter => Err("500: failed after it acted".into()),
-        Method::Ok
-        | Method::Declined
-        | Method::Slow
-        | Method::TimeoutBefore
-        | Method::ErrorBefore
-        | Method::ArrivesLate => Ok(()),
+/// What became of a request that has arrived.
+enum Received {
+    /// Its key was decided before.
+    Known(Outcome),
+    OtherRequest,
+    /// Not in the ledger: its method fails before the charge.
+    Lost,
+    Booked {
+        outcome: Outcome,
+        attempt: i64,
+    },
+}
+
+fn receive(
+    conn: &mut SqliteConnection,
+    key: &ProviderKey,
+    request: &str,
+    method: Method,
+    now: Timestamp,
+) -> QueryResult<Received> {
+    let attempt = count(conn, key)?;
+    match entry(conn, key)? {
+        Some(entry) if entry.request != request => return Ok(Received::OtherRequest),
+        Some(entry) => return Ok(Received::Known(entry.outcome())),
+        None => {}
     }
+    let fails_before = matches!(method, Method::TimeoutBefore | Method::ErrorBefore | Method::ArrivesLate);
+    if attempt > 1 || !fails_before {
+        return Ok(Received::Booked { outcome: book(conn, key, request, now)?, attempt });
+    }
+    if method == Method::ArrivesLate {
+        let row = (under_way::provider_key.eq(key), under_way::request.eq(request));
+        diesel::insert_into(under_way::table).values(row).execute(conn)?;
+    }
+    Ok(Received::Lost)
 }
 
 /// Counts an attempt and returns its number, from 1.

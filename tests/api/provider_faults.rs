@@ -17,8 +17,10 @@ async fn one_charge_at_the_end(method: &str, attempts: i64) {
     for recovered in [false, true] {
         let app = TestApp::start().await;
         let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, method)).await;
-        let problem = app.shopper().confirm_keyed(&id, "c").await.assert_problem(503, "outcome_unknown");
+        let unknown = app.shopper().confirm_keyed(&id, "c").await;
+        let problem = unknown.assert_problem(503, "outcome_unknown");
         assert_eq!(problem["recovery"], "retry_same_key");
+        assert_eq!(unknown.header("Idempotency-Key-Expires"), Some("2026-12-08T09:30:00.000Z"));
         assert!(!problem.to_string().contains("500"), "nothing of the provider's own words: {problem}");
         assert_eq!(app.shopper().get(&format!("/confirmations/{id}")).await.json()["status"], "committing");
         assert_eq!(app.number("SELECT count(*) AS n FROM payments WHERE lease_owner IS NOT NULL"), 0);
@@ -32,6 +34,7 @@ async fn one_charge_at_the_end(method: &str, attempts: i64) {
         }
         assert_eq!(got.status, 200, "{method}: {}", got.text());
         assert_eq!(got.is_replay(), recovered, "{method}");
+        assert_eq!(got.header("Idempotency-Key-Expires"), unknown.header("Idempotency-Key-Expires"));
         app.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&got);
         assert_eq!(app.charges(), 1, "{method}");
         assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), attempts, "{method}");
@@ -95,9 +98,9 @@ async fn f21_the_end_of_a_lease_starts_recovery_not_a_second_charge() {
         assert_eq!(got.status, 200, "{}", got.text());
         got
     };
-    // The first call loses its lease; when its time-out comes it gives up only what is its own.
+    // The first call has lost its lease; when its time-out comes, it reads what the other one wrote.
     let (hung, recovered) = tokio::join!(hanging, other);
-    assert_eq!(hung.code(), "outcome_unknown");
+    hung.assert_replay_of(&recovered);
     app.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&recovered);
     assert_eq!(app.charges(), 1);
     assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1);
