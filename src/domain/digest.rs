@@ -1,7 +1,7 @@
 //! SHA-256 digests of canonical JSON (RFC 8785): the plan digest, the attempt digest and the request fingerprint.
 
 use super::operation::Operation;
-use super::words::text_column;
+use super::words::text_newtype;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -37,19 +37,9 @@ impl Digest {
         let well_formed = hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         well_formed.then(|| Self(text.to_owned()))
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl std::fmt::Display for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-text_column!(Digest);
+text_newtype!(Digest);
 
 /// What a request is, for telling a retry from a reuse: the digest of its operation, its path parameters and the
 /// parsed, typed request. White space, member order, notations of one amount and members given as their default are

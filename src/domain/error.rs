@@ -485,9 +485,12 @@ impl Problem {
 /// What went wrong on our side: the body says no more than that.
 impl Problem {
     pub fn internal(cause: impl std::fmt::Display) -> Self {
-        Self::new(Code::InternalError, "The call did not complete. Send it again with the same key.")
-            .because(cause)
-            .after(Duration::from_secs(1))
+        Self::new(
+            Code::InternalError,
+            "Something failed on our side. Send the same call again with the same key: it happens once.",
+        )
+        .because(cause)
+        .after(Duration::from_secs(1))
     }
 
     pub fn storage_unavailable(cause: impl std::fmt::Display) -> Self {

@@ -1,7 +1,7 @@
 //! Identifiers. Ours are a prefix and a UUIDv7 (RFC 9562) in its simple form, so that they sort by time and
 //! say what they name; product ids are the merchant's own SKUs.
 
-use super::words::text_column;
+use super::words::text_newtype;
 use serde::{Deserialize, Serialize};
 
 macro_rules! ids {
@@ -23,19 +23,9 @@ macro_rules! ids {
                 let well_formed = hex.len() == 32 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
                 well_formed.then(|| Self(text.to_owned()))
             }
-
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        text_column!($name);
+        text_newtype!($name);
     )+};
 }
 
@@ -77,19 +67,9 @@ impl ProductId {
         let well_formed = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
         well_formed.then(|| Self(text.to_owned()))
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl std::fmt::Display for ProductId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-text_column!(ProductId);
+text_newtype!(ProductId);
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Two small macros for types that are one word or one id on the wire and in a TEXT column.
+//! Small macros for types that are one word or one id on the wire and in a TEXT column.
 //! Both promise the same: what `parse` accepts is exactly what `as_str` gives back.
 
 /// Stores a type that has `as_str` and `parse` as TEXT, on any diesel backend.
@@ -22,6 +22,25 @@ macro_rules! text_column {
                 self.as_str().to_sql(out)
             }
         }
+    };
+}
+
+/// A checked text that is shown as it is: `as_str`, `Display`, and a TEXT column. `parse` is the type's own.
+macro_rules! text_newtype {
+    ($name:ident) => {
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        $crate::domain::words::text_column!($name);
     };
 }
 
@@ -51,4 +70,4 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {text_column, words};
+pub(crate) use {text_column, text_newtype, words};
