@@ -6,18 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// `sha256:` and 64 hex digits.
-#[derive(
-    Clone,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    diesel::AsExpression,
-    diesel::FromSqlRow,
-    utoipa::ToSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Serialize, Deserialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 #[schema(value_type = String, pattern = "^sha256:[0-9a-f]{64}$")]
 pub struct Digest(String);

@@ -43,20 +43,8 @@ ids! {
 }
 
 /// A merchant's SKU: `[A-Za-z0-9_-]{1,64}`, case-sensitive.
-#[derive(
-    Clone,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    diesel::AsExpression,
-    diesel::FromSqlRow,
-    utoipa::ToSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 #[schema(value_type = String, pattern = "^[A-Za-z0-9_-]{1,64}$", example = "MUG-BLUE")]
 pub struct ProductId(String);

@@ -7,9 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 
 /// RFC 3339, UTC, three digits of a second: `2026-12-01T09:30:00.000Z`.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = sql_types::Timestamp)]
 #[schema(value_type = String, format = DateTime, example = "2026-12-01T09:30:00.000Z")]
 pub struct Timestamp(NaiveDateTime);
