@@ -13,10 +13,10 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::web::Data;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Seconds that running requests have to finish in after a signal to stop.
-const SHUTDOWN_SECONDS: u64 = 30;
 /// Threads that serve connections: the work waits for the writer, not for them.
 const HTTP_WORKERS: usize = 2;
 
@@ -25,6 +25,7 @@ pub struct App {
     pub context: Context,
     server: Server,
     stop: CancellationToken,
+    shutdown_grace: Duration,
 }
 
 impl App {
@@ -48,13 +49,14 @@ impl App {
         let state = Data::new(State { context: context.clone(), demo: config.demo, document });
         let server = HttpServer::new(move || http::app(state.clone()))
             .workers(HTTP_WORKERS)
-            .shutdown_timeout(SHUTDOWN_SECONDS)
+            .shutdown_timeout(config.shutdown_grace.as_secs().max(1))
+            .disable_signals()
             .bind(config.bind)
             .map_err(|e| format!("{}: {e}", config.bind))?;
         let address = *server.addrs().first().ok_or("no address is bound")?;
         let stop = CancellationToken::new();
         workers::start(&context, &stop);
-        Ok(Self { address, context, server: server.run(), stop })
+        Ok(Self { address, context, server: server.run(), stop, shutdown_grace: config.shutdown_grace })
     }
 
     /// Stops the server from elsewhere.
@@ -63,11 +65,34 @@ impl App {
     }
 
     /// Serves until a signal to stop: then finishes what runs, answers it, and closes the database cleanly.
-    pub async fn run(self) -> std::io::Result<()> {
-        let served = self.server.await;
-        self.stop.cancel();
-        self.context.tasks.finish().await;
+    pub async fn run(self) {
+        let handle = self.server.handle();
+        let mut server = tokio::spawn(self.server);
+        tokio::select! {
+            served = &mut server => drop(served),
+            () = signal_to_stop() => {}
+        }
+        let finish = async {
+            self.stop.cancel();
+            handle.stop(true).await;
+            self.context.tasks.finish().await;
+        };
+        if tokio::time::timeout(self.shutdown_grace, finish).await.is_err() {
+            tracing::warn!("stopped before everything had finished; the rest is recovered at the next start");
+        }
         self.context.store.close().await;
-        served
+    }
+}
+
+async fn signal_to_stop() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => drop(terminate.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = terminated => {}
+        _ = tokio::signal::ctrl_c() => {}
     }
 }

@@ -70,6 +70,9 @@ pub struct ServeArgs {
     /// How often the workers look for what is due.
     #[arg(long, env = "COUNTERSIGN_WORKER_INTERVAL", default_value = "1s", value_parser = span)]
     pub worker_interval: Duration,
+    /// How long running calls may take to finish after SIGTERM; what is left is recovered at the next start.
+    #[arg(long, env = "COUNTERSIGN_SHUTDOWN_GRACE", default_value = "30s", value_parser = span)]
+    pub shutdown_grace: Duration,
     /// Writes in one commit, at most. 1 turns group commit off.
     #[arg(long, env = "COUNTERSIGN_WRITE_BATCH", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub write_batch: u16,
@@ -137,6 +140,7 @@ pub struct Config {
     pub sandbox: PathBuf,
     pub sandbox_delay: Duration,
     pub settings: Settings,
+    pub shutdown_grace: Duration,
     pub clock: Clock,
 }
 
@@ -145,13 +149,17 @@ impl ServeArgs {
         if self.lease < 2 * self.provider_timeout {
             return Err("--lease must be at least twice --provider-timeout".into());
         }
+        let store = self.database.store(usize::from(self.write_batch))?;
+        if std::path::absolute(&store.path).ok() == std::path::absolute(&self.sandbox_url).ok() {
+            return Err("--database-url and --sandbox-url must be two files: the provider's books are its own".into());
+        }
         if self.demo && !self.bind.ip().is_loopback() {
             return Err("--demo admits keys that everybody knows: it binds loopback addresses only".into());
         }
         Ok(Config {
             bind: self.bind,
             demo: if self.demo { DemoActors::Admitted } else { DemoActors::Refused },
-            store: self.database.store(usize::from(self.write_batch))?,
+            store,
             sandbox: self.sandbox_url.clone(),
             sandbox_delay: self.sandbox_delay,
             settings: Settings {
@@ -162,6 +170,7 @@ impl ServeArgs {
                 lease: self.lease,
                 worker_interval: self.worker_interval,
             },
+            shutdown_grace: self.shutdown_grace,
             clock: Clock::System,
         })
     }

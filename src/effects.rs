@@ -86,7 +86,7 @@ pub struct EffectProfile {
     pub dry_run: Option<Operation>,
     pub confirm: Option<Operation>,
     pub compensate: Option<Operation>,
-    /// Members that may carry text from strangers.
+    /// Members, of the request or the answer, whose texts may come from strangers.
     pub untrusted_inputs: &'static [&'static str],
 }
 
@@ -107,17 +107,20 @@ const READ: EffectProfile = EffectProfile {
     untrusted_inputs: &[],
 };
 
-const ADDRESS_TEXTS: &[&str] = &["shipping_address.name", "shipping_address.line1", "shipping_address.line2"];
-const PLAN_TEXTS: &[&str] =
-    &["plan.shipping_address.name", "plan.shipping_address.line1", "plan.shipping_address.line2"];
+const PRODUCT_TEXTS: &[&str] = &["title", "description"];
+const ADDRESS_TEXTS: &[&str] = &["shipping_address"];
+const PLAN_TEXTS: &[&str] = &["plan.shipping_address", "plan.lines.title"];
 const ANY_CONFIRMATION: &[Scope] = &[Scope::CheckoutPropose, Scope::RefundsCreate, Scope::RefundsConfirm];
 
 impl Operation {
     pub const fn profile(self) -> &'static EffectProfile {
         match self {
-            Operation::GetProduct => {
-                &EffectProfile { path: "/products/{product_id}", scopes: &[Scope::CatalogRead], ..READ }
-            }
+            Operation::GetProduct => &EffectProfile {
+                path: "/products/{product_id}",
+                scopes: &[Scope::CatalogRead],
+                untrusted_inputs: PRODUCT_TEXTS,
+                ..READ
+            },
             Operation::BatchGetProducts => {
                 &EffectProfile { method: "POST", path: "/products-batch-get", scopes: &[Scope::CatalogRead], ..READ }
             }
@@ -169,6 +172,7 @@ impl Operation {
                 scopes: &[Scope::CheckoutConfirm],
                 side_effects: &["charges the payment method", "makes an order", "takes the units out of stock"],
                 dry_run: Some(Operation::DryRunCheckout),
+                untrusted_inputs: PLAN_TEXTS,
                 ..READ
             },
             Operation::GetOrder => &EffectProfile {

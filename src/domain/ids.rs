@@ -36,6 +36,8 @@ ids! {
     OrderId = "ord";
     /// A payment: `pay_…`.
     PaymentId = "pay";
+    /// A refund: `rfd_…`.
+    RefundId = "rfd";
     /// An actor: `act_…`.
     ActorId = "act";
     /// An account: `acc_…`.

@@ -4,9 +4,11 @@
 pub mod actor;
 pub mod address;
 pub mod answer;
+pub mod catalogue;
 pub mod checkout;
 pub mod confirmation;
 pub mod digest;
+pub mod discount;
 pub mod error;
 pub mod ids;
 pub mod key;
@@ -16,5 +18,6 @@ pub mod order;
 pub mod payment;
 pub mod plan;
 pub mod product;
+pub mod refund;
 pub mod time;
 pub(crate) mod words;

@@ -142,9 +142,13 @@ impl Money {
 }
 
 fn parse_minor(notation: &str, digits: usize) -> Result<i64, AmountFault> {
-    if let Some(rest) = notation.strip_prefix('-') {
-        return parse_minor(rest, digits).and(Err(AmountFault::Negative));
+    match notation.strip_prefix('-') {
+        Some(unsigned) => parse_unsigned(unsigned, digits).and(Err(AmountFault::Negative)),
+        None => parse_unsigned(notation, digits),
     }
+}
+
+fn parse_unsigned(notation: &str, digits: usize) -> Result<i64, AmountFault> {
     let (whole, fraction) = match notation.split_once('.') {
         Some((_, "")) => return Err(AmountFault::NotPlainDecimal),
         Some(both) => both,
@@ -243,6 +247,7 @@ mod tests {
             ("", Currency::Usd, NotPlainDecimal),
             (" 1", Currency::Usd, NotPlainDecimal),
             ("٣", Currency::Usd, NotPlainDecimal),
+            ("--5", Currency::Usd, NotPlainDecimal),
             ("-5", Currency::Usd, Negative),
             ("-0", Currency::Usd, Negative),
             ("10000000000.00", Currency::Usd, TooLarge),

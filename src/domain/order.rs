@@ -5,6 +5,7 @@ use super::ids::{ConfirmationId, OrderId};
 use super::money::Money;
 use super::payment::Payment;
 use super::plan::Plan;
+use super::refund::Refund;
 use super::time::Timestamp;
 use super::words::words;
 use serde::Serialize;
@@ -31,6 +32,7 @@ pub struct Order {
     pub shipping_address: Address,
     /// Null when the total was zero: the provider was not asked.
     pub payment: Option<Payment>,
+    pub refunds: Vec<Refund>,
     pub created_at: Timestamp,
 }
 

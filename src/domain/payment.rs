@@ -73,3 +73,9 @@ pub struct Payment {
     pub status: CaptureStatus,
     pub amount: Money,
 }
+
+impl Payment {
+    pub fn captured(payment_id: PaymentId, amount: Money) -> Self {
+        Self { payment_id, status: CaptureStatus::Captured, amount }
+    }
+}

@@ -3,8 +3,10 @@
 //! up to the whole.
 
 use super::address::Address;
+use super::catalogue::{Catalogue, ShippingOption, TaxRate};
 use super::checkout::{CheckoutRequest, Item};
 use super::digest::Digest;
+use super::discount::{AppliedDiscount, discounted};
 use super::error::{Fault, FaultCode, Problem, Shortage, UnavailableReason};
 use super::ids::{OrderId, ProductId};
 use super::money::{Currency, Money, OutOfRange};
@@ -14,7 +16,6 @@ use super::time::Timestamp;
 use super::words::words;
 use chrono::{Datelike, Days, NaiveDate, Weekday};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Plan {
@@ -59,13 +60,6 @@ pub struct Line {
     pub total: Money,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct AppliedDiscount {
-    #[schema(example = "WELCOME10")]
-    pub code: String,
-    pub amount: Money,
-}
-
 /// Calendar dates, both included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DeliveryWindow {
@@ -87,49 +81,6 @@ pub struct Warning {
     pub code: WarningCode,
     pub detail: String,
     pub order_id: OrderId,
-}
-
-/// What the catalogue says about one request at one time: the second input of [`plan`].
-#[derive(Clone, Debug)]
-pub struct Catalogue {
-    pub products: BTreeMap<ProductId, Product>,
-    pub shipping: Vec<ShippingOption>,
-    pub tax_rates: Vec<TaxRate>,
-    pub discounts: BTreeMap<String, Discount>,
-}
-
-/// One shipping option in one currency.
-#[derive(Clone, Debug)]
-pub struct ShippingOption {
-    pub option: String,
-    pub price: Money,
-    pub countries: Vec<String>,
-    pub min_business_days: i64,
-    pub max_business_days: i64,
-}
-
-#[derive(Clone, Debug)]
-pub struct TaxRate {
-    pub country: String,
-    /// None: the country's rate where no region has its own.
-    pub region: Option<String>,
-    pub class: TaxClass,
-    pub parts_per_million: i64,
-}
-
-#[derive(Clone, Debug)]
-pub struct Discount {
-    pub kind: DiscountKind,
-    pub minimum_subtotal: Option<Money>,
-    pub expires_at: Option<Timestamp>,
-    /// None: without limit.
-    pub uses_left: Option<i64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum DiscountKind {
-    Percentage { parts_per_million: i64 },
-    FixedAmount(Money),
 }
 
 /// Prices a request against the catalogue. The same inputs give the same plan, byte for byte.
@@ -162,7 +113,7 @@ fn priced(
         .map_err(too_large)?;
     let subtotal = Money::sum(currency, subtotals.iter().copied()).map_err(too_large)?;
 
-    let (discounts, line_discounts) = discounted(request, catalogue, &subtotals, now)?;
+    let (discounts, line_discounts) = discounted(&request.discount_codes, &catalogue.discounts, &subtotals, now)?;
     let mut lines = Vec::with_capacity(items.len());
     for (i, (item, product)) in items.iter().zip(products).enumerate() {
         lines.push(Line {
@@ -273,63 +224,6 @@ fn enough_stock(items: &[Item], products: &[&Product]) -> Result<(), Problem> {
     if short.is_empty() { Ok(()) } else { Err(Problem::insufficient_stock(short)) }
 }
 
-/// Applies the codes in the order given, each to what the ones before it left. Returns each code's amount and each
-/// line's part.
-fn discounted(
-    request: &CheckoutRequest,
-    catalogue: &Catalogue,
-    subtotals: &[Money],
-    now: Timestamp,
-) -> Result<(Vec<AppliedDiscount>, Vec<Money>), Problem> {
-    let mut left = subtotals.to_vec();
-    let mut applied = Vec::new();
-    for code in &request.discount_codes {
-        let amount = discount_amount(code, catalogue, subtotals, &left, now)?;
-        for (part, line) in amount.split(&left).into_iter().zip(&mut left) {
-            *line = line.minus(part).map_err(too_large)?;
-        }
-        applied.push(AppliedDiscount { code: code.clone(), amount });
-    }
-    let parts = subtotals.iter().zip(&left).map(|(subtotal, left)| subtotal.minus(*left));
-    Ok((applied, parts.collect::<Result<_, _>>().map_err(too_large)?))
-}
-
-/// Never more than what is left, so that no total falls below zero.
-fn discount_amount(
-    code: &str,
-    catalogue: &Catalogue,
-    subtotals: &[Money],
-    left: &[Money],
-    now: Timestamp,
-) -> Result<Money, Problem> {
-    let refuse = |reason| Problem::discount_unavailable(code, reason);
-    let discount = catalogue.discounts.get(code).ok_or_else(|| refuse(UnavailableReason::UnknownCode))?;
-    if discount.expires_at.is_some_and(|expires_at| now >= expires_at) {
-        return Err(refuse(UnavailableReason::Expired));
-    }
-    if discount.uses_left.is_some_and(|uses| uses < 1) {
-        return Err(refuse(UnavailableReason::UsedUp));
-    }
-    let currency = subtotals[0].currency();
-    let sum = |parts: &[Money]| Money::sum(currency, parts.iter().copied()).map_err(too_large);
-    if let Some(minimum) = discount.minimum_subtotal {
-        if minimum.currency() != currency {
-            return Err(refuse(UnavailableReason::OtherCurrency));
-        }
-        if sum(subtotals)?.minor() < minimum.minor() {
-            return Err(refuse(UnavailableReason::BelowMinimum));
-        }
-    }
-    let left = sum(left)?;
-    match discount.kind {
-        DiscountKind::Percentage { parts_per_million } => left.fraction(parts_per_million).map_err(too_large),
-        DiscountKind::FixedAmount(amount) if amount.currency() != currency => {
-            Err(refuse(UnavailableReason::OtherCurrency))
-        }
-        DiscountKind::FixedAmount(amount) => Ok(if amount.minor() < left.minor() { amount } else { left }),
-    }
-}
-
 /// Taxes what each line comes to after discounts, and shipping. Everything under one rate is taxed as one sum,
 /// rounded once and split over its parts, as tax offices add up an invoice. Returns the tax of shipping.
 fn tax(lines: &mut [Line], shipping: Money, rates: &[i64]) -> Result<Money, OutOfRange> {
@@ -364,7 +258,8 @@ fn business_days_after(start: NaiveDate, days: i64) -> NaiveDate {
     date
 }
 
-fn too_large(_: OutOfRange) -> Problem {
+/// The answer to a sum that leaves the range of money.
+pub(super) fn too_large(_: OutOfRange) -> Problem {
     let detail = format!("The total would exceed {} minor units.", Money::MAX_MINOR);
     Problem::validation_failed(vec![Fault::new("/items", FaultCode::OutOfRange, detail)])
 }
@@ -373,8 +268,10 @@ fn too_large(_: OutOfRange) -> Problem {
 mod tests {
     use super::*;
     use crate::domain::checkout::Guards;
+    use crate::domain::discount::{Discount, DiscountKind};
     use crate::domain::error::Code;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn now() -> Timestamp {
         Timestamp::from_unix_millis(1_796_117_400_000).unwrap() // a Tuesday

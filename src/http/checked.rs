@@ -12,9 +12,7 @@ use crate::effects::{EffectProfile, KeyRule};
 use crate::operations::authenticate::authenticate;
 use crate::operations::{Call, Context};
 use actix_web::dev::Payload;
-use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, TRANSFER_ENCODING,
-};
+use actix_web::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use std::pin::Pin;
@@ -175,21 +173,24 @@ fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>
 
 async fn read_body<B: Body>(request: &HttpRequest, mut payload: Payload) -> Result<Vec<u8>, Problem> {
     let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let has_body = declared.unwrap_or(0) > 0 || request.headers().contains_key(TRANSFER_ENCODING);
-    if !is_json(request) && (has_body || B::absent().is_none()) {
+    if !is_json(request) && (declared.unwrap_or(0) > 0 || B::absent().is_none()) {
         return Err(Problem::unsupported_media_type());
     }
     if declared.is_some_and(|length| length > MAX_BODY as u64) {
         return Err(Problem::payload_too_large(MAX_BODY));
     }
-    let late = |_| Problem::malformed(format!("The body did not arrive within {} s.", BODY_TIMEOUT.as_secs()));
-    tokio::time::timeout(BODY_TIMEOUT, collect(&mut payload)).await.map_err(late)?
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, collect(&mut payload)).await.map_err(Problem::request_timeout)??;
+    // A chunked body shows only now whether it is one.
+    if !is_json(request) && !bytes.is_empty() {
+        return Err(Problem::unsupported_media_type());
+    }
+    Ok(bytes)
 }
 
 async fn collect(payload: &mut Payload) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| Problem::malformed(error.to_string()))?;
+        let chunk = chunk.map_err(Problem::request_timeout)?;
         if bytes.len() + chunk.len() > MAX_BODY {
             return Err(Problem::payload_too_large(MAX_BODY));
         }

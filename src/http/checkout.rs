@@ -189,7 +189,7 @@ impl Body for Guards {
 }
 
 fn items(faults: &mut Faults, bodies: Vec<Object<ItemBody>>) -> Option<Vec<Item>> {
-    faults.count("/items", bodies.len(), 1, MAX_ITEMS);
+    let bodies = faults.list("/items", bodies, 1, MAX_ITEMS)?;
     let mut units: HashMap<String, i64> = HashMap::new();
     let mut items = Vec::new();
     for (i, Object(item)) in bodies.into_iter().enumerate() {
@@ -229,7 +229,7 @@ fn address(faults: &mut Faults, body: AddressBody) -> Option<Address> {
 }
 
 fn discount_codes(faults: &mut Faults, codes: Vec<String>) -> Vec<String> {
-    faults.count("/discount_codes", codes.len(), 0, MAX_DISCOUNT_CODES);
+    let codes = faults.list("/discount_codes", codes, 0, MAX_DISCOUNT_CODES).unwrap_or_default();
     for (i, code) in codes.iter().enumerate() {
         let pointer = format!("/discount_codes/{i}");
         if codes[..i].contains(code) {

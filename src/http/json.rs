@@ -11,10 +11,14 @@ use std::marker::PhantomData;
 
 /// Characters of a text, unless said otherwise.
 pub const MAX_TEXT: usize = 500;
+/// Characters of a reader's message, which can quote what it read.
+const MAX_REASON: usize = 300;
 
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let malformed =
-        |error: serde_json::Error| Problem::malformed(format!("The body is not the documented JSON: {error}."));
+    let malformed = |error: serde_json::Error| {
+        let reason: String = error.to_string().chars().take(MAX_REASON).collect();
+        Problem::malformed(format!("The body is not the documented JSON: {reason}."))
+    };
     let Object(value) = serde_json::from_slice::<Object<T>>(bytes).map_err(malformed)?;
     if has_nul(bytes) {
         return Err(Problem::malformed("The body has a NUL character (\\u0000)."));
@@ -150,10 +154,14 @@ impl Faults {
         Some(text)
     }
 
-    pub fn count(&mut self, pointer: &str, count: usize, min: usize, max: usize) {
+    /// The list, if it is of an acceptable length: a longer one isn't looked into.
+    pub fn list<T>(&mut self, pointer: &str, list: Vec<T>, min: usize, max: usize) -> Option<Vec<T>> {
+        let count = list.len();
         if !(min..=max).contains(&count) {
             self.add(pointer, FaultCode::WrongLength, format!("Expected {min} to {max} items, got {count}."));
+            return None;
         }
+        Some(list)
     }
 
     pub fn money(&mut self, pointer: &str, money: MoneyBody) -> Option<Money> {
@@ -163,8 +171,17 @@ impl Faults {
             self.add(format!("{pointer}/currency"), FaultCode::UnknownCurrency, detail);
             return None;
         };
+        let Notation(notation) = &money.amount;
+        if notation.len() > MAX_TEXT {
+            self.add(
+                format!("{pointer}/amount"),
+                FaultCode::WrongLength,
+                format!("Expected up to {MAX_TEXT} characters."),
+            );
+            return None;
+        }
         let digits = currency.digits();
-        let (code, detail) = match Money::parse(&money.amount.0, currency) {
+        let (code, detail) = match Money::parse(notation, currency) {
             Ok(money) => return Some(money),
             Err(AmountFault::NotPlainDecimal) => {
                 (FaultCode::WrongFormat, "Expected plain decimal notation, such as 10.50.".to_owned())

@@ -57,8 +57,8 @@ impl Body for Vec<ProductId> {
 
     fn validate(body: ProductIdsBody, _: &Context) -> Result<Self, Problem> {
         let mut faults = Faults::default();
-        faults.count("/product_ids", body.product_ids.len(), 1, MAX_PRODUCTS);
-        let ids = body.product_ids.iter().enumerate();
+        let listed = faults.list("/product_ids", body.product_ids, 1, MAX_PRODUCTS).unwrap_or_default();
+        let ids = listed.iter().enumerate();
         let ids: Vec<Option<ProductId>> = ids
             .map(|(i, id)| faults.parsed(&format!("/product_ids/{i}"), ProductId::parse(id), "[A-Za-z0-9_-]{1,64}"))
             .collect();

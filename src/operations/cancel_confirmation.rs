@@ -23,7 +23,7 @@ pub async fn cancel_confirmation(context: &Context, call: Call, id: Confirmation
 fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> Result<Answer, Problem> {
     let confirmation = find_own(db, actor, id)?;
     match confirmation.status_at(now) {
-        Status::Cancelled | Status::Expired => return Err(Problem::not_found("pending confirmation")),
+        Status::Cancelled | Status::Expired => return Err(Problem::nothing_to_cancel()),
         Status::Committing => return Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)),
         Status::Confirmed | Status::Declined => return Err(Problem::confirmation_decided(confirmation.order_id)),
         Status::Pending => {}
@@ -31,6 +31,6 @@ fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> 
     if !confirmations::leave_pending(db, id, Move::Cancel, now)? {
         return Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)); // another writer moved it in between
     }
-    holds::release(db, id, Release::Freed)?;
+    holds::release(db, std::slice::from_ref(id), Release::Freed)?;
     Ok(Answer::no_content())
 }

@@ -14,7 +14,7 @@ use crate::domain::error::Problem;
 use crate::domain::ids::{ConfirmationId, OrderId, PaymentId};
 use crate::domain::operation::Operation;
 use crate::domain::order::{Confirmed, OrderStatus};
-use crate::domain::payment::{CaptureStatus, Charge, Payment};
+use crate::domain::payment::{Charge, Payment};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::payments::PaymentProvider;
@@ -106,18 +106,19 @@ fn begin(
     if !confirm.guards.hold(&confirmation.plan, &confirmation.plan_digest) {
         return Err(Problem::confirmation_mismatch(confirmation.plan, confirmation.plan_digest));
     }
+    let key_expires_at = match &confirm.keyed {
+        Some(keyed) => Some(claim(db, keyed, settings, now)?),
+        None => None,
+    };
     match confirmations::begin_commit(db, &confirm.id, now)? {
         Commit::Begun => {}
         Commit::NotPending => return Err(Problem::confirmation_expired()),
         Commit::AttemptPending => return Err(refuse_second_attempt(db, &confirmation)?),
     }
-    let key_expires_at = match &confirm.keyed {
-        Some(keyed) => once::claim(db, keyed, settings.retention, now)?.map(|claim| claim.expires_at),
-        None => None,
-    };
     let plan = &confirmation.plan;
     if plan.total.is_zero() {
-        let answer = settle_succeeded(db, &confirmation, None, now)?;
+        let answer = settle_succeeded(db, &confirmation, None, now)?
+            .ok_or_else(|| Problem::internal(format!("{} was not committing", confirm.id)))?;
         return Ok(Begun::Decided(Reply { answer, delivery: Delivery::Executed, key_expires_at }));
     }
     let charge = Charge { amount: plan.total, method: plan.payment_method.clone() };
@@ -126,59 +127,56 @@ fn begin(
     Ok(Begun::Ask(Attempt { payment, owner: owner.to_owned(), key_expires_at }))
 }
 
+/// Where another writer took the key in between, it is this very confirm that is running.
+fn claim(db: &mut Db, keyed: &Keyed, settings: Settings, now: Timestamp) -> Result<Timestamp, Problem> {
+    let claim = once::claim(db, keyed, settings.retention, now)?;
+    claim.map(|claim| claim.expires_at).ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT))
+}
+
 fn refuse_second_attempt(db: &mut Db, confirmation: &Confirmation) -> Result<Problem, Problem> {
     let other = confirmations::find_committing(db, &confirmation.actor, &confirmation.attempt_digest)?;
     Ok(other.map_or_else(|| Problem::overloaded("the other attempt was decided just now"), attempt_pending))
 }
 
 /// Phase 3, once the provider has charged (or there was nothing to charge): the order, and the units out of stock.
+/// None when the confirmation was decided before.
 pub(super) fn settle_succeeded(
     db: &mut Db,
     confirmation: &Confirmation,
     payment: Option<&PaymentId>,
     now: Timestamp,
-) -> Result<Answer, Problem> {
-    let id = &confirmation.confirmation_id;
+) -> Result<Option<Answer>, Problem> {
+    let (id, plan) = (&confirmation.confirmation_id, &confirmation.plan);
     let order_id = OrderId::generate();
-    let plan = &confirmation.plan;
-    let answer = Answer::json(
-        200,
-        &Confirmed {
-            order_id: &order_id,
-            confirmation_id: id,
-            status: OrderStatus::Confirmed,
-            total: plan.total,
-            payment: payment.cloned().map(|payment_id| Payment {
-                payment_id,
-                status: CaptureStatus::Captured,
-                amount: plan.total,
-            }),
-            plan,
-        },
-    )?;
+    let confirmed = Confirmed {
+        order_id: &order_id,
+        confirmation_id: id,
+        status: OrderStatus::Confirmed,
+        total: plan.total,
+        payment: payment.cloned().map(|id| Payment::captured(id, plan.total)),
+        plan,
+    };
+    let answer = Answer::json(200, &confirmed)?;
+    if !confirmations::decide(db, id, Move::Confirm, &answer, Some(&order_id))? {
+        return Ok(None);
+    }
     orders::insert(db, &order_id, confirmation, payment, now)?;
-    decide(db, id, Move::Confirm, &answer, Some(&order_id))?;
-    holds::release(db, id, Release::Sold)?;
-    Ok(answer)
+    holds::release(db, std::slice::from_ref(id), Release::Sold)?;
+    Ok(Some(answer))
 }
 
-/// Phase 3, once the provider has declined: what was held is free again.
+/// Phase 3, once the provider has declined: what was held is free again. None when it was decided before.
 pub(super) fn settle_declined(
     db: &mut Db,
     confirmation: &Confirmation,
     reason: &str,
     request_id: &str,
-) -> Result<Answer, Problem> {
+) -> Result<Option<Answer>, Problem> {
     let id = &confirmation.confirmation_id;
     let answer = Problem::payment_declined(id.clone(), reason.to_owned()).answer(request_id)?;
-    decide(db, id, Move::Decline, &answer, None)?;
-    holds::release(db, id, Release::Freed)?;
-    Ok(answer)
-}
-
-/// Whoever decided the payment is the only one here: a confirmation that isn't committing then is a bug, and undoes
-/// the whole phase.
-fn decide(db: &mut Db, id: &ConfirmationId, to: Move, answer: &Answer, order: Option<&OrderId>) -> Result<(), Problem> {
-    let decided = confirmations::decide(db, id, to, answer, order)?;
-    decided.then_some(()).ok_or_else(|| Problem::internal(format!("{id} was not committing")))
+    if !confirmations::decide(db, id, Move::Decline, &answer, None)? {
+        return Ok(None);
+    }
+    holds::release(db, std::slice::from_ref(id), Release::Freed)?;
+    Ok(Some(answer))
 }

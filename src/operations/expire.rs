@@ -11,27 +11,31 @@ use crate::store::{Db, confirmations};
 /// Confirmations in one transaction: small, so that callers aren't kept waiting behind it.
 const BATCH: i64 = 50;
 
-/// Does nothing to a confirmation that has left `pending` or isn't due.
-pub fn expire(db: &mut Db, id: &ConfirmationId, now: Timestamp) -> Result<(), Problem> {
-    if confirmations::leave_pending(db, id, Move::Expire, now)? {
-        holds::release(db, id, Release::Freed)?;
+/// Moves those that are still pending and due, then frees what they held. Returns how many it moved.
+pub fn expire(db: &mut Db, due: &[ConfirmationId], now: Timestamp) -> Result<usize, Problem> {
+    let mut moved = Vec::new();
+    for id in due {
+        if confirmations::leave_pending(db, id, Move::Expire, now)? {
+            moved.push(id.clone());
+        }
     }
-    Ok(())
+    holds::release(db, &moved, Release::Freed)?;
+    Ok(moved.len())
 }
 
-/// Expires what is due, a batch at a time. Returns how many it found.
+/// Expires what is due, a batch at a time, as long as there are full batches and they move. Returns how many it moved.
 pub async fn expire_due(context: &Context) -> Result<usize, Problem> {
-    let mut found = 0;
+    let mut expired = 0;
     loop {
         let due = context.store.read(|db, now| Ok(confirmations::due(db, now, BATCH)?)).await?;
-        let count = due.len();
-        if count > 0 {
-            let job = move |db: &mut Db, now| due.iter().try_for_each(|id| expire(db, id, now));
-            context.store.write_when_room(job).await?;
+        if due.is_empty() {
+            return Ok(expired);
         }
-        found += count;
-        if count < BATCH as usize {
-            return Ok(found);
+        let full = due.len() == BATCH as usize;
+        let moved = context.store.write_when_room(move |db, now| expire(db, &due, now)).await?;
+        expired += moved;
+        if !full || moved == 0 {
+            return Ok(expired);
         }
     }
 }

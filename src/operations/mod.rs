@@ -83,7 +83,10 @@ impl Tasks {
         task: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> Result<T, Problem> {
         let running = self.running.spawn_on(task, &self.runtime);
-        running.await.unwrap_or_else(|died| Err(Problem::internal(died)))
+        running.await.unwrap_or_else(|died| match died.is_cancelled() {
+            true => Err(Problem::storage_unavailable("the server stopped before the task had ended")),
+            false => Err(Problem::internal(died)),
+        })
     }
 
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

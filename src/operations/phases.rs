@@ -87,7 +87,8 @@ where
         Begun::Decided(reply) => Ok(reply),
         Begun::Ask(attempt) => {
             failpoints::hit(failpoints::AFTER_PHASE_ONE)?;
-            ask(&context, attempt, &request_id).await
+            let key_expires_at = attempt.key_expires_at;
+            ask(&context, attempt, &request_id).await.map_err(|problem| problem.kept_until(key_expires_at))
         }
         Begun::Recover(Recovery { payment, busy, key_expires_at }) => {
             let recovered = recover(&context, payment, &request_id).await;
@@ -142,9 +143,15 @@ fn take_lease(db: &mut Db, id: &PaymentId, lease: Duration, now: Timestamp) -> R
     }
 }
 
-/// Phase 2, then phase 3.
+/// Phase 2, then phase 3. A process that was held up until its lease ran out doesn't send any more: somebody else may
+/// have settled the payment by now, and the provider may have forgotten the key.
 async fn ask(context: &Context, attempt: Attempt, request_id: &str) -> Result<Reply, Problem> {
     failpoints::hit(failpoints::BEFORE_PROVIDER)?;
+    let now = context.store.clock().now();
+    if attempt.payment.lease_until.is_none_or(|until| now >= until) || now >= attempt.payment.provider_key_expires_at {
+        let cause = "the lease ran out before the request was sent";
+        return finish(context, attempt, Outcome::Unknown(cause.into()), request_id).await;
+    }
     let charge = context.provider.charge(&attempt.payment.provider_key, &attempt.payment.request);
     let outcome = in_time(context, charge).await.unwrap_or_else(|| Outcome::Unknown("the provider timed out".into()));
     failpoints::hit(failpoints::PROVIDER_ANSWERED)?;
@@ -159,9 +166,17 @@ async fn finish(context: &Context, attempt: Attempt, outcome: Outcome, request_i
         let unknown = Problem::outcome_unknown(UNKNOWN_WAIT).kept_until(attempt.key_expires_at);
         return give_up_lease(context, attempt, wait, unknown).await;
     }
-    let request_id = request_id.to_owned();
-    let job = move |db: &mut Db, now| decide(db, &attempt, &outcome, &request_id, now);
-    let reply = context.store.write_when_room(job).await?;
+    let (settled, request_id) = (attempt.clone(), request_id.to_owned());
+    let job = move |db: &mut Db, now| decide(db, &settled, &outcome, &request_id, now);
+    let reply = match context.store.write_when_room(job).await {
+        Ok(reply) => reply,
+        // The provider's word is not lost: whoever comes next finds it again.
+        Err(problem) => {
+            let unknown = unknown(problem).kept_until(attempt.key_expires_at);
+            let wait = backoff(context.settings.worker_interval, attempt.payment.attempts);
+            return give_up_lease(context, attempt, wait, unknown).await;
+        }
+    };
     failpoints::hit(failpoints::AFTER_PHASE_THREE_COMMIT)?;
     Ok(reply)
 }
@@ -179,18 +194,18 @@ fn decide(
         Outcome::Declined(reason) => (PaymentStatus::Declined, Some(reason.as_str())),
         Outcome::Unknown(_) => return Err(Problem::internal("an unknown outcome decides nothing")),
     };
-    if !payments::decide(db, &payment.payment_id, status, reason, now)? {
-        return decided(db, payment, Delivery::Replayed);
-    }
     let confirmation = confirmation_of(db, payment)?;
-    match (confirmation.purpose, reason) {
+    let settled = match (confirmation.purpose, reason) {
         (Purpose::Checkout, None) => settle_succeeded(db, &confirmation, Some(&payment.payment_id), now)?,
         (Purpose::Checkout, Some(reason)) => settle_declined(db, &confirmation, reason, request_id)?,
         (Purpose::Refund, _) => return Err(Problem::internal("refunds have no payments yet")),
     };
+    let Some(answer) = settled else { return decided(db, payment, Delivery::Replayed) };
+    if !payments::decide(db, &payment.payment_id, status, reason, now)? {
+        return Err(Problem::internal(format!("{} was decided without its confirmation", payment.payment_id)));
+    }
     failpoints::hit(failpoints::BEFORE_PHASE_THREE_COMMIT)?;
-    let reply = decided(db, payment, Delivery::Executed)?;
-    Ok(Reply { key_expires_at: attempt.key_expires_at, ..reply })
+    Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: attempt.key_expires_at })
 }
 
 /// The answer that stands on the confirmation, whoever wrote it.
@@ -216,7 +231,12 @@ async fn give_up_lease(context: &Context, attempt: Attempt, wait: Duration, answ
             PaymentStatus::Succeeded | PaymentStatus::Declined => Ok(Some(decided(db, payment, Delivery::Replayed)?)),
         }
     };
-    context.store.write_when_room(job).await?.ok_or(answer)
+    context.store.write_when_room(job).await.map_err(unknown)?.ok_or(answer)
+}
+
+/// A write that failed after the provider was asked: to the caller, the outcome is unknown, not "nothing was done".
+fn unknown(failed: Problem) -> Problem {
+    Problem { cause: failed.cause, ..Problem::outcome_unknown(UNKNOWN_WAIT) }
 }
 
 async fn in_time<T>(context: &Context, answering: Answering<'_, T>) -> Option<T> {

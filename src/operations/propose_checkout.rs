@@ -94,9 +94,8 @@ pub(super) fn warnings(
 /// Due confirmations that hold what is needed expire now, so that nothing depends on the worker.
 fn free_what_is_due(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> Result<(), Problem> {
     let products: Vec<ProductId> = request.lines().into_iter().map(|line| line.product_id).collect();
-    for due in confirmations::due_holding(db, &products, &request.discount_codes, now)? {
-        expire::expire(db, &due, now)?;
-    }
+    let due = confirmations::due_holding(db, &products, &request.discount_codes, now)?;
+    expire::expire(db, &due, now)?;
     Ok(())
 }
 

@@ -1,13 +1,15 @@
 //! Products, shipping options, tax rates and discount codes. Holds of due confirmations don't count: the clock frees
 //! them, whether or not a worker has written it down.
 
+use super::holds::sums;
 use super::schema::{confirmations, discount_holds, discounts, products, shipping_options, stock_holds, tax_rates};
 use super::{Db, on};
+use crate::domain::catalogue::{Catalogue, ShippingOption, TaxRate};
 use crate::domain::checkout::CheckoutRequest;
 use crate::domain::confirmation::Status;
+use crate::domain::discount::{Discount, DiscountKind};
 use crate::domain::ids::ProductId;
 use crate::domain::money::{Currency, Money};
-use crate::domain::plan::{Catalogue, Discount, DiscountKind, ShippingOption, TaxRate};
 use crate::domain::product::{Product, TaxClass};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
@@ -131,10 +133,7 @@ fn due_stock(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTre
             .select((stock_holds::product_id, stock_holds::quantity))
             .load(conn)
     })?;
-    Ok(holds.into_iter().fold(BTreeMap::new(), |mut sums, (product, quantity)| {
-        *sums.entry(product).or_insert(0) += quantity;
-        sums
-    }))
+    Ok(sums(holds))
 }
 
 fn shipping(db: &mut Db, option: &str) -> QueryResult<Vec<ShippingOption>> {

@@ -5,6 +5,7 @@ use super::schema::{discount_holds, discounts, products, stock_holds};
 use super::{Db, on};
 use crate::domain::ids::{ConfirmationId, ProductId};
 use diesel::prelude::*;
+use std::collections::BTreeMap;
 
 /// False when fewer than `quantity` units are unsold and unheld; nothing is changed then.
 pub fn hold_stock(db: &mut Db, id: &ConfirmationId, product: &ProductId, quantity: i64) -> QueryResult<bool> {
@@ -57,9 +58,10 @@ pub enum Release {
     Sold,
 }
 
-/// Ends every hold of a confirmation. Only the one caller that moved the confirmation may do it.
-pub fn release(db: &mut Db, id: &ConfirmationId, release: Release) -> QueryResult<()> {
-    for (product, quantity) in take_stock_holds(db, id)? {
+/// Ends every hold of these confirmations. Only the one caller that moved them may do it. Takes the locks in the order
+/// in which they are taken everywhere: products by id, then discount codes.
+pub fn release(db: &mut Db, ids: &[ConfirmationId], release: Release) -> QueryResult<()> {
+    for (product, quantity) in take_stock_holds(db, ids)? {
         let sold = if release == Release::Sold { quantity } else { 0 };
         on!(db, |conn| {
             diesel::update(products::table.find(product))
@@ -67,34 +69,39 @@ pub fn release(db: &mut Db, id: &ConfirmationId, release: Release) -> QueryResul
                 .execute(conn)
         })?;
     }
-    for code in take_discount_holds(db, id)? {
-        let used = i64::from(release == Release::Sold);
+    for (code, uses) in take_discount_holds(db, ids)? {
+        let used = if release == Release::Sold { uses } else { 0 };
         on!(db, |conn| {
             diesel::update(discounts::table.find(code))
-                .set((discounts::held.eq(discounts::held - 1), discounts::used.eq(discounts::used + used)))
+                .set((discounts::held.eq(discounts::held - uses), discounts::used.eq(discounts::used + used)))
                 .execute(conn)
         })?;
     }
     Ok(())
 }
 
-/// In the order in which locks are taken everywhere.
-fn take_stock_holds(db: &mut Db, id: &ConfirmationId) -> QueryResult<Vec<(ProductId, i64)>> {
-    let mut holds: Vec<(ProductId, i64)> = on!(db, |conn| {
-        diesel::delete(stock_holds::table.filter(stock_holds::confirmation_id.eq(id)))
+fn take_stock_holds(db: &mut Db, ids: &[ConfirmationId]) -> QueryResult<BTreeMap<ProductId, i64>> {
+    let holds: Vec<(ProductId, i64)> = on!(db, |conn| {
+        diesel::delete(stock_holds::table.filter(stock_holds::confirmation_id.eq_any(ids)))
             .returning((stock_holds::product_id, stock_holds::quantity))
             .get_results(conn)
     })?;
-    holds.sort();
-    Ok(holds)
+    Ok(sums(holds))
 }
 
-fn take_discount_holds(db: &mut Db, id: &ConfirmationId) -> QueryResult<Vec<String>> {
-    let mut codes: Vec<String> = on!(db, |conn| {
-        diesel::delete(discount_holds::table.filter(discount_holds::confirmation_id.eq(id)))
+fn take_discount_holds(db: &mut Db, ids: &[ConfirmationId]) -> QueryResult<BTreeMap<String, i64>> {
+    let codes: Vec<String> = on!(db, |conn| {
+        diesel::delete(discount_holds::table.filter(discount_holds::confirmation_id.eq_any(ids)))
             .returning(discount_holds::code)
             .get_results(conn)
     })?;
-    codes.sort();
-    Ok(codes)
+    Ok(sums(codes.into_iter().map(|code| (code, 1))))
+}
+
+/// Adds up what belongs together. Sums of SQL would come as decimals from some databases.
+pub(super) fn sums<K: Ord>(parts: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<K, i64> {
+    parts.into_iter().fold(BTreeMap::new(), |mut sums, (key, part)| {
+        *sums.entry(key).or_insert(0) += part;
+        sums
+    })
 }

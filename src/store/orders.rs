@@ -10,7 +10,7 @@ use crate::domain::digest::Digest;
 use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, PaymentId};
 use crate::domain::money::Currency;
 use crate::domain::order::{Order, OrderStatus};
-use crate::domain::payment::{CaptureStatus, Payment};
+use crate::domain::payment::Payment;
 use crate::domain::plan::Plan;
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
@@ -98,11 +98,8 @@ fn order(row: Row) -> QueryResult<Order> {
         refunded,
         remaining_refundable,
         shipping_address: row.shipping_address.0,
-        payment: row.payment_id.map(|payment_id| Payment {
-            payment_id,
-            status: CaptureStatus::Captured,
-            amount: total,
-        }),
+        payment: row.payment_id.map(|id| Payment::captured(id, total)),
+        refunds: Vec::new(),
         created_at: row.created_at,
     })
 }

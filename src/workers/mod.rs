@@ -41,9 +41,11 @@ async fn recover_undecided(context: Context) {
     let recover = |id: crate::domain::ids::PaymentId| {
         let context = &context;
         async move {
-            // The answer is stored for whoever asks; a problem here is logged where it arises and met again next time.
+            // The answer is stored for whoever asks.
             let request_id = format!("recovery-{id}");
-            let _ = phases::recover(context, id, &request_id).await;
+            if let Err(problem) = phases::recover(context, id, &request_id).await {
+                tracing::warn!(request_id, code = problem.code.as_str(), cause = problem.cause, "not recovered yet");
+            }
         }
     };
     match due {

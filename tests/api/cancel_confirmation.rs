@@ -8,7 +8,7 @@ async fn a_cancel_frees_what_was_held_and_a_repeat_finds_it_done() {
     let path = format!("/confirmations/{id}");
     let got = app.shopper().delete(&path).await;
     assert_eq!((got.status, got.body.len()), (204, 0));
-    app.shopper().delete(&path).await.assert_problem(404, "not_found");
+    app.shopper().delete(&path).await.assert_problem(404, "nothing_to_cancel");
     assert_eq!(app.shopper().get(&path).await.json()["status"], "cancelled");
     assert_eq!(app.shopper().get("/products/MUG-BLUE").await.json()["available"], 120);
     app.shopper().confirm(&id).await.assert_problem(410, "confirmation_cancelled");

@@ -139,6 +139,18 @@ async fn f26_killed_while_the_provider_thinks_the_charge_is_found_again() {
     settle(&process, &dir, &id, "slow", Then::Wait).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn f21_a_call_that_wakes_after_its_lease_ended_sends_nothing() {
+    let dir = TempDir::new().unwrap();
+    let id = proposed(&dir).await;
+    let process = Process::start(dir.path(), "before_provider=1*sleep(2500)", &[]);
+    let late = process.shopper().confirm_keyed(&id, "c").await;
+    assert_eq!(late.status, 200, "it reads what the worker wrote meanwhile: {}", late.text());
+    process.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&late);
+    assert_eq!(number(&ledger(&dir), "SELECT sum(count) AS n FROM attempts"), 1);
+    assert_consistent(&database(&dir), &ledger(&dir));
+}
+
 #[test]
 fn every_failpoint_is_passed_by_a_test() {
     for point in failpoints::ALL {

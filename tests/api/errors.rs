@@ -4,6 +4,8 @@ use crate::support::*;
 use countersign::domain::error::Code;
 use reqwest::Method;
 use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 /// Makes the server answer with a code. A new row of the table doesn't compile until it is provoked here.
@@ -18,6 +20,12 @@ async fn provoke(code: Code) -> Got {
         Code::Unauthenticated => app.caller("csk_unknown").get("/products/MUG-BLUE").await,
         Code::InsufficientScope => app.caller(READONLY).propose("k", &mugs()).await,
         Code::NotFound => shopper.get("/no/such/route").await,
+        Code::NothingToCancel => {
+            let id = shopper.proposed("k", &mugs()).await;
+            shopper.delete(&format!("/confirmations/{id}")).await;
+            shopper.delete(&format!("/confirmations/{id}")).await
+        }
+        Code::RequestTimeout => tokio::task::block_in_place(|| cut_off_body(&app.url)),
         Code::MethodNotAllowed => send(shopper.request(Method::PUT, "/checkout")).await,
         Code::PlanChanged => {
             let guarded = with(mugs(), "/expected_total", json!({"amount": 1, "currency": "USD"}));
@@ -122,6 +130,25 @@ async fn provoke(code: Code) -> Got {
             shopper.confirm(&id).await
         }
     }
+}
+
+/// Declares a hundred bytes, sends six, and sends no more.
+fn cut_off_body(url: &str) -> Got {
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    let head = format!(
+        "POST /checkout HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SHOPPER}\r\nIdempotency-Key: k\r\n\
+         Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{\"item"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect(&answer);
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+    Got { status, headers, body: body.into() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -114,6 +114,24 @@ async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
+    let dir = TempDir::new().unwrap();
+    let flags = ["--shutdown-grace", "1s", "--provider-timeout", "60s", "--lease", "120s"];
+    let mut process = Process::start(dir.path(), "", &flags);
+    let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_after_charge")).await;
+    let hanging =
+        tokio::spawn(process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}")).send());
+    eventually("it is charged", async || charges(&ledger(&dir)) == 1).await;
+    assert!(process.terminate().success(), "well before the provider's time-out");
+    let answer = hanging.await.unwrap().ok().map(|response| response.status().as_u16());
+    assert!(matches!(answer, None | Some(503)), "nothing is said that isn't known: {answer:?}");
+    execute(&database(&dir), "UPDATE payments SET lease_until = created_at");
+    let process = Process::start(dir.path(), "", &[]);
+    assert_eq!(process.shopper().confirm(&id).await.status, 200);
+    assert_eq!(charges(&ledger(&dir)), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_the_demo_its_keys_open_nothing() {
     let dir = TempDir::new().unwrap();
     let demo = Process::start(dir.path(), "", &[]);
@@ -152,6 +170,7 @@ fn a_bad_value_is_one_clear_line_and_exit_code_2() {
         (&["serve", "--max-pending", "0"], "max-pending"),
         (&["serve", "--database-url", "mysql://x"], "sqlite://"),
         (&["serve", "--payments", "stripe"], "sandbox"),
+        (&["serve", "--database-url", "sqlite://data/x.db", "--sandbox-url", "sqlite://./data/x.db"], "two files"),
         (&["serve", "--no-such-flag"], "no-such-flag"),
         (&["serve", "--bind", "nowhere"], "bind"),
         (&["actor", "create", "--account", "a", "--name", "n", "--scopes", "all"], "scopes"),

@@ -133,3 +133,52 @@ async fn f26_the_worker_recovers_what_nobody_asks_about() {
     assert_eq!(app.charges(), 1);
     app.assert_consistent();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_a_charge_whose_order_cannot_be_written_is_found_again_later() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &mugs()).await;
+    app.execute("CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no room'); END");
+    for _ in 0..3 {
+        let got = app.shopper().confirm_keyed(&id, "c").await;
+        got.assert_problem(503, "outcome_unknown");
+        assert_eq!(got.header("Idempotency-Key-Expires"), Some("2026-12-08T09:30:00.000Z"));
+        assert_eq!(app.number("SELECT count(*) AS n FROM payments WHERE lease_owner IS NOT NULL"), 0);
+    }
+    let waits = "SELECT count(*) AS n FROM payments WHERE recover_at > '2026-12-01 09:30:00'";
+    assert_eq!(app.number(waits), 1, "the worker backs off");
+    app.execute("DROP TRIGGER t");
+    let got = app.shopper().confirm_keyed(&id, "c").await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert_eq!(app.charges(), 1);
+    assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1);
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f18_a_price_that_changes_while_the_provider_thinks_changes_nothing() {
+    let app = TestApp::with(|config| config.settings.provider_timeout = Duration::from_secs(5)).await;
+    let proposed = app.shopper().propose("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await.json();
+    let confirm = app.shopper().confirm(proposed["confirmation_id"].as_str().unwrap());
+    let change = async {
+        eventually("it is charged", async || app.charges() == 1).await;
+        app.execute("UPDATE products SET price_minor = price_minor * 2 WHERE product_id = 'MUG-BLUE'");
+    };
+    let (confirmed, ()) = tokio::join!(confirm, change);
+    assert_eq!(confirmed.json()["plan"], proposed["plan"]);
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_closes_while_the_provider_thinks_leaves_the_outcome_unknown() {
+    let app = TestApp::with(|config| config.settings.provider_timeout = Duration::from_secs(5)).await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
+    let confirm = app.shopper().confirm(&id);
+    let close = async {
+        eventually("it is charged", async || app.charges() == 1).await;
+        app.context.store.close().await;
+    };
+    let (confirmed, ()) = tokio::join!(confirm, close);
+    let problem = confirmed.assert_problem(503, "outcome_unknown");
+    assert!(!problem["detail"].as_str().unwrap().contains("Nothing was done"));
+}

@@ -115,6 +115,18 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
         ("/expected_plan_digest", with(mugs(), "/expected_plan_digest", json!("sha256:0")).to_string()),
         ("/expected_total/amount", total(json!("10.001")).to_string()),
         ("/expected_total/amount", yen(json!("58.50")).to_string()),
+        ("/expected_total/amount", total(json!("-".repeat(200_000))).to_string()),
+        ("/expected_total/amount", total(json!("-".repeat(499))).to_string()),
+        ("/expected_total/amount", raw(&format!("10.{}", "0".repeat(2_000)))),
+        (
+            "/expected_total/currency",
+            with(mugs(), "/expected_total", json!({"amount": 1, "currency": "U".repeat(9_000)})).to_string(),
+        ),
+        (
+            "/discount_codes",
+            with(mugs(), "/discount_codes", json!((0..20_000).map(|i| format!("C{i}")).collect::<Vec<_>>()))
+                .to_string(),
+        ),
         ("/expected_total/amount", raw("1e1")),
         ("/expected_total/amount", raw("1e400")),
         ("/expected_total/amount", raw("-0")),
@@ -132,6 +144,7 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
         let got = app.shopper().post_raw("/checkout", "k", body.clone()).await;
         let problem = got.assert_problem(422, "validation_failed");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}\n{problem}");
+        assert!(got.body.len() < 2_000, "an answer doesn't grow with what was sent: {pointer}");
     }
     let two = with(with(mugs(), "/payment_method", json!("x")), "/shipping_address/city", json!(""));
     let problem = app.shopper().propose("k", &two).await.assert_problem(422, "validation_failed");
@@ -238,4 +251,28 @@ async fn a_request_id_is_echoed_or_made() {
     assert_eq!(got.json()["instance"], "mine-1");
     let got = with_id("not fit").await;
     assert!(got.header("X-Request-Id").unwrap().starts_with("req_"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_does_not_grow_with_what_was_sent() {
+    let app = TestApp::start().await;
+    let ids = json!({"product_ids": vec![""; 60_000]});
+    let got = app.shopper().post("/products-batch-get", &ids).await;
+    got.assert_problem(422, "validation_failed");
+    assert!(got.body.len() < 2_000);
+    let named = with(mugs(), &format!("/{}", "x".repeat(200_000)), json!(1));
+    let got = app.shopper().propose("k", &named).await;
+    got.assert_problem(400, "malformed_request");
+    assert!(got.body.len() < 2_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_chunked_body_is_no_body() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &mugs()).await;
+    let empty = || reqwest::Body::wrap_stream(futures_util::stream::iter(Vec::<std::io::Result<String>>::new()));
+    let some = || reqwest::Body::wrap_stream(futures_util::stream::iter([Ok::<_, std::io::Error>("{}")]));
+    let confirm = |body| send(app.shopper().request(Method::POST, &format!("/confirm-checkout/{id}")).body(body));
+    confirm(some()).await.assert_problem(415, "unsupported_media_type");
+    assert_eq!(confirm(empty()).await.status, 200);
 }

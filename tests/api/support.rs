@@ -54,6 +54,7 @@ impl TestApp {
                 lease: Duration::from_secs(30),
                 worker_interval: Duration::from_secs(3600),
             },
+            shutdown_grace: Duration::from_secs(1),
             clock: clock.clone(),
         };
         adjust(&mut config);

@@ -1,0 +1,247 @@
+//! The constructors of problems: each says, to the model that will read it, what happened and what to do next.
+
+use super::{Code, Fault, Problem, Shortage, UnavailableReason};
+use crate::domain::digest::Digest;
+use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
+use crate::domain::money::Currency;
+use crate::domain::plan::Plan;
+use std::time::Duration;
+
+/// What the request itself has wrong.
+impl Problem {
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(Code::MalformedRequest, detail)
+    }
+
+    pub fn request_timeout(cause: impl std::fmt::Display) -> Self {
+        Self::new(
+            Code::RequestTimeout,
+            "The body did not arrive in full; nothing was done. Send the same request again.",
+        )
+        .because(cause)
+        .after(Duration::from_secs(1))
+    }
+
+    pub fn validation_failed(errors: Vec<Fault>) -> Self {
+        let pointers: Vec<&str> = errors.iter().map(|fault| fault.pointer.as_str()).collect();
+        let detail = format!("Correct these values and send the request again: {}.", pointers.join(", "));
+        Self::new(Code::ValidationFailed, detail).with(|facts| facts.errors = errors)
+    }
+
+    pub fn payload_too_large(limit: usize) -> Self {
+        Self::new(Code::PayloadTooLarge, format!("A body may have up to {limit} bytes."))
+    }
+
+    pub fn unsupported_media_type() -> Self {
+        Self::new(Code::UnsupportedMediaType, "Send the body with Content-Type: application/json.")
+    }
+
+    pub fn unauthenticated() -> Self {
+        Self::new(Code::Unauthenticated, "Send Authorization: Bearer with a key of an enabled actor.")
+    }
+
+    pub fn insufficient_scope(needed: &[&str]) -> Self {
+        let detail = format!("This operation needs the scope {}; your credential has none of it.", needed.join(" or "));
+        Self::new(Code::InsufficientScope, detail)
+    }
+
+    pub fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("No such {what} for this credential. Check the id; nothing was changed."))
+    }
+
+    pub fn method_not_allowed(allowed: Vec<&'static str>) -> Self {
+        Self::new(Code::MethodNotAllowed, format!("This path takes {}.", allowed.join(", ")))
+            .with(|facts| facts.allowed_methods = allowed)
+    }
+
+    pub fn key_required() -> Self {
+        Self::new(
+            Code::IdempotencyKeyRequired,
+            "Send one Idempotency-Key header: make it once for this step, store it, and keep it on every retry.",
+        )
+    }
+
+    pub fn key_invalid() -> Self {
+        Self::new(Code::IdempotencyKeyInvalid, "Send exactly one Idempotency-Key of 1 to 255 visible ASCII characters.")
+    }
+
+    pub fn key_reused() -> Self {
+        Self::new(
+            Code::IdempotencyKeyReused,
+            "This key already names another request of yours. Nothing was done. A new request needs a new key.",
+        )
+    }
+
+    pub fn key_expired(resource: Option<String>) -> Self {
+        Self::new(
+            Code::IdempotencyKeyExpired,
+            "This key was used long ago and its answer is no longer kept. Nothing was done now. Look at the resource \
+             before you start anything new.",
+        )
+        .with(|facts| facts.resource = resource)
+    }
+
+    pub fn key_in_flight(wait: Duration) -> Self {
+        Self::new(
+            Code::IdempotencyInFlight,
+            "The first call with this key is still running. Ask again with the same key.",
+        )
+        .after(wait)
+    }
+}
+
+/// What the catalogue can't do.
+impl Problem {
+    pub fn product_unavailable(product_ids: Vec<ProductId>) -> Self {
+        Self::new(Code::ProductUnavailable, "These products are not sold here. Leave them out, under a new key.")
+            .with(|facts| facts.product_ids = product_ids)
+    }
+
+    pub fn insufficient_stock(available: Vec<Shortage>) -> Self {
+        Self::new(Code::InsufficientStock, "Nothing was reserved. Ask for no more than is available, under a new key.")
+            .with(|facts| facts.available = available)
+    }
+
+    pub fn discount_unavailable(code: &str, reason: UnavailableReason) -> Self {
+        let detail =
+            format!("The discount code {code:?} can't be used ({}). Leave it out, under a new key.", reason.as_str());
+        Self::new(Code::DiscountUnavailable, detail).with(|facts| facts.reason = Some(reason))
+    }
+
+    pub fn currency_mismatch(currencies: Vec<Currency>) -> Self {
+        Self::new(Code::CurrencyMismatch, "Make one cart for each currency, each under its own key.")
+            .with(|facts| facts.currencies = currencies)
+    }
+
+    pub fn shipping_unavailable(option: &str, reason: UnavailableReason) -> Self {
+        let detail = format!("The shipping option {option:?} can't be had ({}).", reason.as_str());
+        Self::new(Code::ShippingUnavailable, detail).with(|facts| facts.reason = Some(reason))
+    }
+
+    pub fn plan_changed(plan: Plan, digest: Digest) -> Self {
+        Self::new(
+            Code::PlanChanged,
+            "The plan is not the one you expected; nothing was reserved. Look at the current plan and, if it is still \
+             wanted, propose it under a new key.",
+        )
+        .with(|facts| (facts.plan, facts.plan_digest) = (Some(plan), Some(digest)))
+    }
+}
+
+/// Where a confirmation stands.
+impl Problem {
+    pub fn too_many_pending(pending: Vec<ConfirmationId>, wait: Duration) -> Self {
+        Self::new(
+            Code::TooManyPending,
+            "Confirm or cancel one of these pending confirmations, or wait for one to expire.",
+        )
+        .with(|facts| facts.confirmation_ids = pending)
+        .after(wait)
+    }
+
+    pub fn attempt_pending(other: ConfirmationId, wait: Duration) -> Self {
+        let detail = format!(
+            "The outcome of an equal attempt is not known yet. Settle it first: POST /confirm-checkout/{other} again."
+        );
+        Self::new(Code::AttemptPending, detail).with(|facts| facts.confirmation_id = Some(other)).after(wait)
+    }
+
+    pub fn confirmation_mismatch(plan: Plan, digest: Digest) -> Self {
+        Self::new(
+            Code::ConfirmationMismatch,
+            "You expected another total or plan than this confirmation holds. Nothing was charged; it is still pending.",
+        )
+        .with(|facts| (facts.plan, facts.plan_digest) = (Some(plan), Some(digest)))
+    }
+
+    pub fn wrong_operation(operation: &str) -> Self {
+        Self::new(Code::WrongOperation, format!("This confirmation is for {operation}. It is unchanged."))
+    }
+
+    pub fn confirmation_cancelled() -> Self {
+        Self::new(
+            Code::ConfirmationCancelled,
+            "It was cancelled and nothing was charged. Propose again if still wanted.",
+        )
+    }
+
+    pub fn confirmation_expired() -> Self {
+        Self::new(Code::ConfirmationExpired, "It has expired and nothing was charged. Propose again if still wanted.")
+    }
+
+    pub fn nothing_to_cancel() -> Self {
+        Self::new(Code::NothingToCancel, "It is cancelled or expired already: the state is what you asked for.")
+    }
+
+    pub fn confirmation_decided(order: Option<OrderId>) -> Self {
+        Self::new(Code::ConfirmationDecided, "It was decided already and can't be cancelled any more.")
+            .with(|facts| facts.order_id = order)
+    }
+
+    pub fn operation_in_flight(wait: Duration) -> Self {
+        Self::new(Code::OperationInFlight, "It is being confirmed right now. Confirm it again to learn the outcome.")
+            .after(wait)
+    }
+}
+
+/// What the payment provider said, or didn't.
+impl Problem {
+    pub fn payment_declined(confirmation: ConfirmationId, reason: String) -> Self {
+        Self::new(
+            Code::PaymentDeclined,
+            "The provider declined the payment; nothing was charged and nothing is held. Propose again, with another \
+             payment method or after asking the customer.",
+        )
+        .with(|facts| (facts.confirmation_id, facts.decline_reason) = (Some(confirmation), Some(reason)))
+    }
+
+    pub fn outcome_unknown(wait: Duration) -> Self {
+        Self::new(
+            Code::OutcomeUnknown,
+            "The payment was sent and its outcome is not known yet: it may have succeeded. Send the same request again; \
+             it will be settled, never charged twice.",
+        )
+        .after(wait)
+    }
+
+    pub fn payment_needs_review() -> Self {
+        Self::new(
+            Code::PaymentNeedsReview,
+            "The provider doesn't know this payment and it is too old to be sent again safely. A person has to settle it.",
+        )
+    }
+}
+
+/// What went wrong on our side: the body says no more than that.
+impl Problem {
+    pub fn internal(cause: impl std::fmt::Display) -> Self {
+        Self::new(
+            Code::InternalError,
+            "Something failed on our side. Send the same call again with the same key: it happens once.",
+        )
+        .because(cause)
+        .after(Duration::from_secs(1))
+    }
+
+    pub fn storage_unavailable(cause: impl std::fmt::Display) -> Self {
+        let detail = "Whether the call took effect is not known. Send it again with the same key.";
+        Self::new(Code::StorageUnavailable, detail).because(cause).after(Duration::from_secs(1))
+    }
+
+    pub fn overloaded(cause: impl std::fmt::Display) -> Self {
+        Self::new(Code::Overloaded, "Nothing was done. Send it again with the same key.")
+            .because(cause)
+            .after(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_rounded_up_to_whole_seconds() {
+        let seconds = |millis| Problem::outcome_unknown(Duration::from_millis(millis)).facts.retry_after_seconds;
+        assert_eq!([seconds(0), seconds(1), seconds(1000), seconds(1001)], [Some(1), Some(1), Some(1), Some(2)]);
+    }
+}
