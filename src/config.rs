@@ -1,4 +1,4 @@
-//! Flags and environment. Every flag is also a variable: `COUNTERSIGN_` and its name in capitals. A bad value is one
+//! Flags and environment. Every flag of `serve` is also a variable: `COUNTERSIGN_` and its name in capitals. A bad value is one
 //! line on stderr and exit code 2.
 
 use crate::clock::Clock;

@@ -62,6 +62,10 @@ pub struct Retention {
 }
 
 impl Retention {
+    /// 7 days for money: a bad Friday deploy and the week that it takes to clean up. 24 hours for the rest.
+    pub const DEFAULT: Self =
+        Self { money: Duration::from_secs(7 * 24 * 60 * 60), other: Duration::from_secs(24 * 60 * 60) };
+
     pub fn of(self, class: RetentionClass) -> Duration {
         match class {
             RetentionClass::Money => self.money,
@@ -90,7 +94,7 @@ pub struct EffectProfile {
     pub untrusted_inputs: &'static [&'static str],
 }
 
-/// What a pure read looks like.
+/// What most operations share: a local read. Each names what it differs in.
 const READ: EffectProfile = EffectProfile {
     method: "GET",
     path: "",

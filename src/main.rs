@@ -12,7 +12,6 @@ use countersign::store::Store;
 use countersign::{failpoints, http};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 /// A value that can't be used: exit code 2. Everything else that goes wrong is 1.
@@ -90,8 +89,7 @@ fn sample_call(address: &str) -> String {
 
 /// With the default retention, as the committed document has it.
 fn openapi() -> Result<(), Failure> {
-    let day = Duration::from_secs(24 * 60 * 60);
-    let document = http::document(Retention { money: 7 * day, other: day });
+    let document = http::document(Retention::DEFAULT);
     println!("{}", document.to_pretty_json().map_err(|e| Failure::Failed(e.to_string()))?);
     Ok(())
 }

@@ -33,16 +33,17 @@ text_newtype!(Digest);
 
 /// What a request is, for telling a retry from a reuse: the digest of its operation, its path parameters and the
 /// parsed, typed request. White space, member order, notations of one amount and members given as their default are
-/// gone by then; nothing else is.
+/// gone by then, and so is the letter case of a currency; nothing else is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint(Digest);
 
 impl Fingerprint {
-    /// Raise it whenever an equal request would get another fingerprint; it is stored beside each one.
+    /// Raise it whenever an equal request would get another fingerprint. It is stored beside each one, and those of
+    /// another version aren't compared.
     pub const VERSION: i64 = 1;
 
     pub fn of(operation: Operation, path: &[&str], request: &impl Serialize) -> Self {
-        Self(Digest::of(&(Self::VERSION, operation, path, request)))
+        Self(Digest::of(&(operation, path, request)))
     }
 
     pub fn digest(&self) -> &Digest {

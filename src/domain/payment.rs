@@ -14,6 +14,30 @@ words! {
     }
 }
 
+/// The provider's word on a payment. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Succeeded,
+    /// With the provider's reason.
+    Declined(String),
+}
+
+impl Decision {
+    pub fn status(&self) -> PaymentStatus {
+        match self {
+            Decision::Succeeded => PaymentStatus::Succeeded,
+            Decision::Declined(_) => PaymentStatus::Declined,
+        }
+    }
+
+    pub fn decline_reason(&self) -> Option<&str> {
+        match self {
+            Decision::Succeeded => None,
+            Decision::Declined(reason) => Some(reason),
+        }
+    }
+}
+
 words! {
     /// A payment as callers see it on an order.
     pub enum CaptureStatus {

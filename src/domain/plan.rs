@@ -85,63 +85,25 @@ pub struct Warning {
 
 /// Prices a request against the catalogue. The same inputs give the same plan, byte for byte.
 pub fn plan(request: &CheckoutRequest, catalogue: &Catalogue, now: Timestamp) -> Result<Plan, Problem> {
-    let items = request.lines();
-    let products = find_products(&items, catalogue)?;
-    let currency = one_currency(&products)?;
+    let cart = find_products(request.lines(), catalogue)?;
+    let currency = one_currency(&cart)?;
     let shipping = shipping_option(request, catalogue, currency)?;
-    let rates = tax_rates(request, catalogue, &products)?;
-    enough_stock(&items, &products)?;
-    priced(request, catalogue, &items, &products, shipping, &rates, now)
-}
+    let rates = tax_rates(request, catalogue, &cart)?;
+    enough_stock(&cart)?;
 
-/// Everything that can only fail by leaving the range of money, but for the discount codes.
-fn priced(
-    request: &CheckoutRequest,
-    catalogue: &Catalogue,
-    items: &[Item],
-    products: &[&Product],
-    shipping: &ShippingOption,
-    rates: &[i64],
-    now: Timestamp,
-) -> Result<Plan, Problem> {
-    let currency = shipping.price.currency();
-    let subtotals: Vec<Money> = items
-        .iter()
-        .zip(products)
-        .map(|(item, product)| product.price.times(item.quantity))
-        .collect::<Result<_, _>>()
-        .map_err(too_large)?;
-    let subtotal = Money::sum(currency, subtotals.iter().copied()).map_err(too_large)?;
-
+    let subtotals = cart.iter().map(|(item, product)| product.price.times(item.quantity));
+    let subtotals: Vec<Money> = subtotals.collect::<Result<_, _>>().map_err(too_large)?;
     let (discounts, line_discounts) = discounted(&request.discount_codes, &catalogue.discounts, &subtotals, now)?;
-    let mut lines = Vec::with_capacity(items.len());
-    for (i, (item, product)) in items.iter().zip(products).enumerate() {
-        lines.push(Line {
-            product_id: item.product_id.clone(),
-            title: product.title.clone(),
-            quantity: item.quantity,
-            unit_price: product.price,
-            subtotal: subtotals[i],
-            discount: line_discounts[i],
-            tax: Money::zero(currency),
-            total: subtotals[i].minus(line_discounts[i]).map_err(too_large)?,
-        });
-    }
-    let shipping_tax = tax(&mut lines, shipping.price, rates).map_err(too_large)?;
-
-    let sum = |parts: &mut dyn Iterator<Item = Money>| Money::sum(currency, parts).map_err(too_large);
-    let discount = sum(&mut lines.iter().map(|line| line.discount))?;
-    let tax = sum(&mut lines.iter().map(|line| line.tax).chain([shipping_tax]))?;
-    let total = sum(&mut lines.iter().map(|line| line.total).chain([shipping.price, shipping_tax]))?;
+    let priced = price(&cart, &subtotals, &line_discounts, shipping.price, &rates).map_err(too_large)?;
     Ok(Plan {
         currency,
-        lines,
-        subtotal,
-        discount,
+        lines: priced.lines,
+        subtotal: priced.subtotal,
+        discount: priced.discount,
         shipping: shipping.price,
-        shipping_tax,
-        tax,
-        total,
+        shipping_tax: priced.shipping_tax,
+        tax: priced.tax,
+        total: priced.total,
         discounts,
         shipping_option: shipping.option.clone(),
         shipping_address: request.shipping_address.clone(),
@@ -153,20 +115,66 @@ fn priced(
     })
 }
 
-fn find_products<'c>(items: &[Item], catalogue: &'c Catalogue) -> Result<Vec<&'c Product>, Problem> {
-    let missing: Vec<ProductId> = items
-        .iter()
-        .filter(|item| !catalogue.products.contains_key(&item.product_id))
-        .map(|item| item.product_id.clone())
-        .collect();
-    if !missing.is_empty() {
-        return Err(Problem::product_unavailable(missing));
-    }
-    Ok(items.iter().filter_map(|item| catalogue.products.get(&item.product_id)).collect())
+/// An item with its product.
+type Cart<'c> = [(Item, &'c Product)];
+
+struct Priced {
+    lines: Vec<Line>,
+    subtotal: Money,
+    discount: Money,
+    shipping_tax: Money,
+    tax: Money,
+    total: Money,
 }
 
-fn one_currency(products: &[&Product]) -> Result<Currency, Problem> {
-    let mut currencies: Vec<Currency> = products.iter().map(|product| product.price.currency()).collect();
+/// Each whole is the sum of its parts.
+fn price(
+    cart: &Cart,
+    subtotals: &[Money],
+    discounts: &[Money],
+    shipping: Money,
+    rates: &[i64],
+) -> Result<Priced, OutOfRange> {
+    let nets = subtotals.iter().zip(discounts).map(|(subtotal, discount)| subtotal.minus(*discount));
+    let nets: Vec<Money> = nets.chain([Ok(shipping)]).collect::<Result<_, _>>()?;
+    let taxes = taxes(&nets, rates)?;
+    let lines = cart.iter().enumerate().map(|(i, (item, product))| {
+        Ok(Line {
+            product_id: item.product_id.clone(),
+            title: product.title.clone(),
+            quantity: item.quantity,
+            unit_price: product.price,
+            subtotal: subtotals[i],
+            discount: discounts[i],
+            tax: taxes[i],
+            total: nets[i].plus(taxes[i])?,
+        })
+    });
+    let sum = |parts: &[Money]| Money::sum(shipping.currency(), parts.iter().copied());
+    let tax = sum(&taxes)?;
+    Ok(Priced {
+        lines: lines.collect::<Result<_, _>>()?,
+        subtotal: sum(subtotals)?,
+        discount: sum(discounts)?,
+        shipping_tax: taxes[cart.len()],
+        tax,
+        total: sum(&nets)?.plus(tax)?,
+    })
+}
+
+fn find_products(items: Vec<Item>, catalogue: &Catalogue) -> Result<Vec<(Item, &Product)>, Problem> {
+    let (mut cart, mut missing) = (Vec::new(), Vec::new());
+    for item in items {
+        match catalogue.products.get(&item.product_id) {
+            Some(product) => cart.push((item, product)),
+            None => missing.push(item.product_id),
+        }
+    }
+    if missing.is_empty() { Ok(cart) } else { Err(Problem::product_unavailable(missing)) }
+}
+
+fn one_currency(cart: &Cart) -> Result<Currency, Problem> {
+    let mut currencies: Vec<Currency> = cart.iter().map(|(_, product)| product.price.currency()).collect();
     currencies.sort();
     currencies.dedup();
     match currencies[..] {
@@ -191,14 +199,14 @@ fn shipping_option<'c>(
 }
 
 /// The rate of each line, and of shipping last: the region's own, else the country's.
-fn tax_rates(request: &CheckoutRequest, catalogue: &Catalogue, products: &[&Product]) -> Result<Vec<i64>, Problem> {
+fn tax_rates(request: &CheckoutRequest, catalogue: &Catalogue, cart: &Cart) -> Result<Vec<i64>, Problem> {
     let address = &request.shipping_address;
     let rate = |class: TaxClass, region: Option<&String>| {
         let matches =
             |rate: &&TaxRate| rate.country == address.country && rate.class == class && rate.region.as_ref() == region;
         catalogue.tax_rates.iter().find(matches).map(|rate| rate.parts_per_million)
     };
-    let classes = products.iter().map(|product| product.tax_class).chain([TaxClass::Standard]);
+    let classes = cart.iter().map(|(_, product)| product.tax_class).chain([TaxClass::Standard]);
     classes
         .map(|class| match class {
             TaxClass::Exempt => Some(0),
@@ -207,13 +215,12 @@ fn tax_rates(request: &CheckoutRequest, catalogue: &Catalogue, products: &[&Prod
             }
         })
         .collect::<Option<_>>()
-        .ok_or_else(|| Problem::shipping_unavailable(&request.shipping_option, UnavailableReason::CountryNotServed))
+        .ok_or_else(|| Problem::shipping_unavailable(&request.shipping_option, UnavailableReason::CountryNotTaxed))
 }
 
-fn enough_stock(items: &[Item], products: &[&Product]) -> Result<(), Problem> {
-    let short: Vec<Shortage> = items
+fn enough_stock(cart: &Cart) -> Result<(), Problem> {
+    let short: Vec<Shortage> = cart
         .iter()
-        .zip(products)
         .filter(|(item, product)| item.quantity > product.available)
         .map(|(item, product)| Shortage {
             product_id: item.product_id.clone(),
@@ -224,27 +231,23 @@ fn enough_stock(items: &[Item], products: &[&Product]) -> Result<(), Problem> {
     if short.is_empty() { Ok(()) } else { Err(Problem::insufficient_stock(short)) }
 }
 
-/// Taxes what each line comes to after discounts, and shipping. Everything under one rate is taxed as one sum,
-/// rounded once and split over its parts, as tax offices add up an invoice. Returns the tax of shipping.
-fn tax(lines: &mut [Line], shipping: Money, rates: &[i64]) -> Result<Money, OutOfRange> {
-    let nets: Vec<Money> = lines.iter().map(|line| line.total).chain([shipping]).collect();
-    let mut taxes = vec![Money::zero(shipping.currency()); nets.len()];
+/// The tax of each net amount. Everything under one rate is taxed as one sum, rounded once and split over its parts, as
+/// tax offices add up an invoice.
+fn taxes(nets: &[Money], rates: &[i64]) -> Result<Vec<Money>, OutOfRange> {
+    let currency = nets[0].currency();
+    let mut taxes = vec![Money::zero(currency); nets.len()];
     let mut distinct = rates.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
     for rate in distinct {
         let members: Vec<usize> = (0..nets.len()).filter(|&i| rates[i] == rate).collect();
         let weights: Vec<Money> = members.iter().map(|&i| nets[i]).collect();
-        let whole = Money::sum(shipping.currency(), weights.iter().copied())?.fraction(rate)?;
+        let whole = Money::sum(currency, weights.iter().copied())?.fraction(rate)?;
         for (&i, part) in members.iter().zip(whole.split(&weights)) {
             taxes[i] = part;
         }
     }
-    for (line, tax) in lines.iter_mut().zip(&taxes) {
-        line.tax = *tax;
-        line.total = line.total.plus(*tax)?;
-    }
-    Ok(taxes[lines.len()])
+    Ok(taxes)
 }
 
 /// Counts Monday to Friday; public holidays are not known here.

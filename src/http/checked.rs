@@ -92,10 +92,11 @@ async fn check<B: Body>(request: HttpRequest, payload: Payload) -> Result<Checke
 
     let bytes = read_body::<B>(&request, payload).await?;
     let body = match B::absent() {
-        Some(absent) if bytes.is_empty() => absent,
+        Some(absent) if bytes.is_empty() || bytes == b"null" => absent,
         _ => B::validate(json::parse(&bytes)?, &state.context)?,
     };
-    let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+    let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
+    let request_id = request_id.ok_or_else(|| Problem::internal("no request id"))?;
     Ok(Checked { call: Call { caller, key, task, request_id }, body, request })
 }
 
@@ -117,14 +118,14 @@ fn remember(request: &HttpRequest, what: impl FnOnce(&mut Seen)) {
 /// RFC 6750: the scheme's letter case doesn't matter.
 fn bearer(headers: &HeaderMap) -> Result<String, Problem> {
     let value = one(headers, &AUTHORIZATION).map_err(|TwoLines| Problem::unauthenticated())?;
-    let (scheme, key) = value
+    let (scheme, token) = value
         .and_then(|value| std::str::from_utf8(value).ok())
         .and_then(|value| value.split_once(' '))
         .ok_or_else(Problem::unauthenticated)?;
-    if !scheme.eq_ignore_ascii_case("bearer") || key.trim().is_empty() {
+    if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
         return Err(Problem::unauthenticated());
     }
-    Ok(key.trim().to_owned())
+    Ok(token.trim().to_owned())
 }
 
 fn authorize(caller: &Caller, profile: &EffectProfile) -> Result<(), Problem> {

@@ -65,7 +65,7 @@ pub async fn propose_checkout(state: web::Data<State>, request: Checked<Checkout
     operation_id = "confirm_checkout",
     tag = "checkout",
     params(("confirmation_id" = ConfirmationId, Path)),
-    request_body = GuardsBody,
+    request_body = Option<GuardsBody>,
     responses((status = 200, description = "The order was made", body = Confirmed)),
 )]
 #[post("/confirm-checkout/{confirmation_id}")]

@@ -33,11 +33,12 @@ fn page(code: Code) -> String {
     let (word, title, status, recovery) = (code.as_str(), row.title, row.status, row.recovery.as_str());
     let stored = match row.stored {
         Stored::Yes => "It is the stored answer of its key: a repeat with the same key gets it again.",
-        Stored::No => "Nothing is stored under the key: the same key can be sent again.",
+        Stored::No => "This refusal is not stored: the next call with the key is judged anew.",
     };
+    let advice = row.recovery.advice();
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{word}</title>\
          <h1><code>{word}</code></h1><p>{title}.</p><dl><dt>Status</dt><dd>{status}</dd>\
-         <dt>Recovery</dt><dd><code>{recovery}</code></dd></dl><p>{stored}</p></html>\n"
+         <dt>Recovery</dt><dd><code>{recovery}</code>: {advice}</dd></dl><p>{stored}</p></html>\n"
     )
 }

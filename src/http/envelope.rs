@@ -63,6 +63,7 @@ pub async fn envelope(
         key = Empty,
         status = Empty,
         outcome = Empty,
+        code = Empty,
     );
     async move {
         let called = next.call(request).await?;
@@ -95,7 +96,7 @@ pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, Problem
         .map(|profile| profile.method)
         .collect();
     match methods.is_empty() {
-        true => Err(Problem::not_found("route")),
+        true => Err(Problem::no_such_route()),
         false => Err(Problem::method_not_allowed(methods)),
     }
 }
@@ -129,7 +130,7 @@ fn render(problem: &Problem, request_id: &str) -> HttpResponse<BoxBody> {
     if let Some(cause) = &problem.cause {
         tracing::error!(cause, code = problem.code.as_str(), "failed");
     }
-    let answer = problem.answer(request_id).unwrap_or_else(|_| crate::domain::answer::Answer::no_content());
+    let Ok(answer) = problem.answer(request_id) else { return problem.error_response() };
     let mut response = reply::response(&answer);
     let headers = response.headers_mut();
     reply::say_when_key_expires(headers, problem.key_expires_at);
@@ -154,15 +155,17 @@ fn record(seen: &Seen, operation: Option<Operation>, response: &HttpResponse, pr
     let span = tracing::Span::current();
     let status = response.status().as_u16();
     let replayed = response.extensions().get::<Delivery>() == Some(&Delivery::Replayed);
-    let outcome = match (problem, operation) {
-        (Some(problem), _) => problem.code.as_str(),
-        (None, _) if replayed => "replayed",
-        (None, Some(_)) if status >= 400 => "refused",
-        (None, _) => "executed",
+    let outcome = match (status, operation) {
+        _ if replayed => "replayed",
+        (500.., _) => "failed",
+        (400.., _) => "refused",
+        (_, Some(_)) => "executed",
+        (_, None) => "served",
     };
     span.record("actor", seen.actor.as_ref().map(ActorId::as_str));
     span.record("task", seen.task.as_deref());
     span.record("key", seen.key.as_ref().map(IdempotencyKey::log_hash));
     span.record("status", status);
     span.record("outcome", outcome);
+    span.record("code", problem.map(|problem| problem.code.as_str()));
 }

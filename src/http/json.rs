@@ -184,7 +184,7 @@ impl Faults {
         let (code, detail) = match Money::parse(notation, currency) {
             Ok(money) => return Some(money),
             Err(AmountFault::NotPlainDecimal) => {
-                (FaultCode::WrongFormat, "Expected plain decimal notation, such as 10.50.".to_owned())
+                (FaultCode::WrongFormat, format!("Expected plain decimal notation, such as {}.", Money::zero(currency)))
             }
             Err(AmountFault::Negative) => (FaultCode::OutOfRange, "An amount has no sign.".to_owned()),
             Err(AmountFault::TooPrecise) => {

@@ -3,7 +3,7 @@
 
 use crate::domain::error::ProblemBody;
 use crate::domain::operation::Operation;
-use crate::effects::{EffectProfile, KeyRule, Reach, Retention};
+use crate::effects::{EffectProfile, KeyRule, Retention};
 use utoipa::OpenApi as _;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation as Documented, Parameter, ParameterBuilder, ParameterIn};
@@ -61,12 +61,6 @@ fn describe(documented: &mut Documented, profile: &EffectProfile, retention: Ret
     }
     let about = "Groups the calls of one task: 1–128 visible ASCII characters.";
     parameters.push(header("Agent-Task-Id", about, Required::False));
-
-    if let Some(RefOr::T(guards)) = &mut documented.request_body
-        && profile.reach == Reach::Provider
-    {
-        guards.required = Some(Required::False);
-    }
 
     let problem = ResponseBuilder::new()
         .description("A problem: see `code` and `recovery`, and `/problems/{code}`")

@@ -13,8 +13,8 @@ pub enum DemoActors {
     Refused,
 }
 
-pub async fn authenticate(context: &Context, key: &str, demo: DemoActors) -> Result<Caller, Problem> {
-    let hash = sha256_hex(key.as_bytes());
+pub async fn authenticate(context: &Context, token: &str, demo: DemoActors) -> Result<Caller, Problem> {
+    let hash = sha256_hex(token.as_bytes());
     let actor = context.store.read(move |db, _| Ok(actors::find_by_key(db, &hash)?)).await?;
     actor
         .filter(|actor| actor.disabled_at.is_none())

@@ -4,7 +4,7 @@ use super::get_confirmation::find_own;
 use super::once::{IN_FLIGHT_WAIT, once};
 use super::{Call, Context, Reply};
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::{Move, Status};
+use crate::domain::confirmation::{FromPending, Status};
 use crate::domain::digest::Fingerprint;
 use crate::domain::error::Problem;
 use crate::domain::ids::{ActorId, ConfirmationId};
@@ -24,12 +24,12 @@ fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> 
     let confirmation = find_own(db, actor, id)?;
     match confirmation.status_at(now) {
         Status::Cancelled | Status::Expired => return Err(Problem::nothing_to_cancel()),
-        Status::Committing => return Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)),
+        Status::Committing => return Err(Problem::too_late_to_cancel(id, IN_FLIGHT_WAIT)),
         Status::Confirmed | Status::Declined => return Err(Problem::confirmation_decided(confirmation.order_id)),
         Status::Pending => {}
     }
-    if !confirmations::leave_pending(db, id, Move::Cancel, now)? {
-        return Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)); // another writer moved it in between
+    if !confirmations::leave_pending(db, id, FromPending::Cancel, now)? {
+        return Err(Problem::too_late_to_cancel(id, IN_FLIGHT_WAIT)); // another writer moved it in between
     }
     holds::release(db, std::slice::from_ref(id), Release::Freed)?;
     Ok(Answer::no_content())

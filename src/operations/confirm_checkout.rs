@@ -3,24 +3,23 @@
 
 use super::get_confirmation::find_own;
 use super::once::{self, IN_FLIGHT_WAIT, Keyed};
-use super::phases::{self, Attempt, Begun, Recovery};
+use super::phases::{self, Attempt, Begun, Next, Settled};
 use super::propose_checkout::attempt_pending;
+use super::settle_checkout::settle_checkout;
 use super::{Call, Context, Reply, Settings};
 use crate::domain::answer::{Answer, Delivery};
 use crate::domain::checkout::Guards;
-use crate::domain::confirmation::{Confirmation, Move, Purpose, Status};
+use crate::domain::confirmation::{Confirmation, Purpose, Status};
 use crate::domain::digest::Fingerprint;
 use crate::domain::error::Problem;
-use crate::domain::ids::{ConfirmationId, OrderId, PaymentId};
+use crate::domain::ids::{ConfirmationId, PaymentId};
 use crate::domain::operation::Operation;
-use crate::domain::order::{Confirmed, OrderStatus};
-use crate::domain::payment::{Charge, Payment};
+use crate::domain::payment::{Charge, Decision};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::payments::PaymentProvider;
 use crate::store::confirmations::Commit;
-use crate::store::holds::{self, Release};
-use crate::store::{Db, confirmations, orders, payments};
+use crate::store::{Db, confirmations, payments};
 
 /// A confirm as it was asked for.
 #[derive(Clone)]
@@ -42,7 +41,7 @@ pub async fn confirm_checkout(
     let confirm = Confirm { call, id, guards, keyed };
 
     let lookup = confirm.clone();
-    if let Stand::Decided(reply) = context.store.read(move |db, now| stand(db, &lookup, now)).await? {
+    if let Some(reply) = context.store.read(move |db, now| replay(db, &lookup, now)).await? {
         return Ok(reply);
     }
     let (provider, settings) = (context.provider.clone(), context.settings);
@@ -51,27 +50,31 @@ pub async fn confirm_checkout(
     context.tasks.run(phases::run(context.clone(), begin, request_id)).await
 }
 
-/// Where the confirmation stands, for this caller and key.
-enum Stand {
-    Decided(Reply),
-    Committing(Recovery),
+/// What a confirmation allows this confirm to do.
+enum State {
+    Decided(Answer),
+    /// Sent to the provider; `busy` is the answer while another call is on it.
+    Committing {
+        payment: PaymentId,
+        busy: Problem,
+    },
     Pending(Box<Confirmation>),
 }
 
-fn stand(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Stand, Problem> {
+/// The state, and when the confirm's key will be forgotten if it has been claimed already.
+fn find_state(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<(State, Option<Timestamp>), Problem> {
     let confirmation = find_own(db, &confirm.call.caller.actor, &confirm.id)?;
     if confirmation.purpose != Purpose::Checkout {
-        return Err(Problem::wrong_operation(confirmation.purpose.as_str()));
+        return Err(Problem::wrong_operation(&confirmation.confirm_path()));
     }
     let claim = match &confirm.keyed {
         Some(keyed) => once::own_claim(db, keyed, now)?,
         None => None,
     };
-    let key_expires_at = claim.as_ref().map(|claim| claim.expires_at);
-    match confirmation.status {
-        Status::Cancelled => Err(Problem::confirmation_cancelled()),
-        Status::Expired => Err(Problem::confirmation_expired()),
-        Status::Pending => Ok(Stand::Pending(Box::new(confirmation))),
+    let state = match confirmation.status {
+        Status::Cancelled => return Err(Problem::confirmation_cancelled()),
+        Status::Expired => return Err(Problem::confirmation_expired()),
+        Status::Pending => State::Pending(Box::new(confirmation)),
         Status::Committing => {
             let payment = payments::find_by_confirmation(db, &confirm.id)?
                 .ok_or_else(|| Problem::internal("a committing confirmation without a payment"))?;
@@ -79,16 +82,26 @@ fn stand(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Stand, Proble
                 Some(_) => Problem::key_in_flight(IN_FLIGHT_WAIT),
                 None => Problem::operation_in_flight(IN_FLIGHT_WAIT),
             };
-            Ok(Stand::Committing(Recovery { payment: payment.payment_id, busy, key_expires_at }))
+            State::Committing { payment: payment.payment_id, busy }
         }
         Status::Confirmed | Status::Declined => {
             let answer = confirmation.decision.ok_or_else(|| Problem::internal("a decision without an answer"))?;
-            Ok(Stand::Decided(Reply { answer, delivery: Delivery::Replayed, key_expires_at }))
+            State::Decided(answer)
         }
+    };
+    Ok((state, claim.map(|claim| claim.expires_at)))
+}
+
+fn replay(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Option<Reply>, Problem> {
+    match find_state(db, confirm, now)? {
+        (State::Decided(answer), key_expires_at) => {
+            Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at }))
+        }
+        (State::Committing { .. } | State::Pending(_), _) => Ok(None),
     }
 }
 
-/// Phase 1: claim, guards, `pending → committing`, and a payment under our lease.
+/// Phase 1: guards, claim, `pending → committing`, and a payment under our lease.
 fn begin(
     db: &mut Db,
     confirm: &Confirm,
@@ -98,85 +111,66 @@ fn begin(
     now: Timestamp,
 ) -> Result<Begun, Problem> {
     failpoints::hit(failpoints::BEFORE_CLAIM)?;
-    let confirmation = match stand(db, confirm, now)? {
-        Stand::Decided(reply) => return Ok(Begun::Decided(reply)),
-        Stand::Committing(recovery) => return Ok(Begun::Recover(recovery)),
-        Stand::Pending(confirmation) => confirmation,
+    let (state, key_expires_at) = find_state(db, confirm, now)?;
+    let confirmation = match state {
+        State::Decided(answer) => {
+            let next = Next::Reply(Settled { answer, delivery: Delivery::Replayed });
+            return Ok(Begun { next, key_expires_at });
+        }
+        State::Committing { payment, busy } => {
+            return Ok(Begun { next: Next::Recover { payment, busy }, key_expires_at });
+        }
+        State::Pending(confirmation) => confirmation,
     };
     if !confirm.guards.hold(&confirmation.plan, &confirmation.plan_digest) {
         return Err(Problem::confirmation_mismatch(confirmation.plan, confirmation.plan_digest));
     }
-    let key_expires_at = match &confirm.keyed {
-        Some(keyed) => Some(claim(db, keyed, settings, now)?),
-        None => None,
-    };
-    match confirmations::begin_commit(db, &confirm.id, now)? {
-        Commit::Begun => {}
-        Commit::NotPending => return Err(Problem::confirmation_expired()),
-        Commit::AttemptPending => return Err(refuse_second_attempt(db, &confirmation)?),
+    if now >= confirmation.expires_at {
+        return Err(Problem::confirmation_expired());
     }
-    let plan = &confirmation.plan;
-    if plan.total.is_zero() {
-        let answer = settle_succeeded(db, &confirmation, None, now)?
-            .ok_or_else(|| Problem::internal(format!("{} was not committing", confirm.id)))?;
-        return Ok(Begun::Decided(Reply { answer, delivery: Delivery::Executed, key_expires_at }));
-    }
-    let charge = Charge { amount: plan.total, method: plan.payment_method.clone() };
-    let payment = phases::request(&confirm.id, &charge, owner, provider, settings, now);
-    payments::insert(db, &payment)?;
-    Ok(Begun::Ask(Attempt { payment, owner: owner.to_owned(), key_expires_at }))
+    let key_expires_at = claim(db, confirm, settings, now)?;
+    commit(db, &confirmation, now)?;
+    let next = pay(db, &confirmation, &confirm.call.request_id, owner, provider, settings, now)?;
+    Ok(Begun { next, key_expires_at })
 }
 
 /// Where another writer took the key in between, it is this very confirm that is running.
-fn claim(db: &mut Db, keyed: &Keyed, settings: Settings, now: Timestamp) -> Result<Timestamp, Problem> {
+fn claim(db: &mut Db, confirm: &Confirm, settings: Settings, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+    let Some(keyed) = &confirm.keyed else { return Ok(None) };
     let claim = once::claim(db, keyed, settings.retention, now)?;
-    claim.map(|claim| claim.expires_at).ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT))
+    claim.map(|claim| Some(claim.expires_at)).ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT))
 }
 
-fn refuse_second_attempt(db: &mut Db, confirmation: &Confirmation) -> Result<Problem, Problem> {
-    let other = confirmations::find_committing(db, &confirmation.actor, &confirmation.attempt_digest)?;
-    Ok(other.map_or_else(|| Problem::overloaded("the other attempt was decided just now"), attempt_pending))
-}
-
-/// Phase 3, once the provider has charged (or there was nothing to charge): the order, and the units out of stock.
-/// None when the confirmation was decided before.
-pub(super) fn settle_succeeded(
-    db: &mut Db,
-    confirmation: &Confirmation,
-    payment: Option<&PaymentId>,
-    now: Timestamp,
-) -> Result<Option<Answer>, Problem> {
-    let (id, plan) = (&confirmation.confirmation_id, &confirmation.plan);
-    let order_id = OrderId::generate();
-    let confirmed = Confirmed {
-        order_id: &order_id,
-        confirmation_id: id,
-        status: OrderStatus::Confirmed,
-        total: plan.total,
-        payment: payment.cloned().map(|id| Payment::captured(id, plan.total)),
-        plan,
-    };
-    let answer = Answer::json(200, &confirmed)?;
-    if !confirmations::decide(db, id, Move::Confirm, &answer, Some(&order_id))? {
-        return Ok(None);
+/// `pending → committing`. The statement repeats state and deadline; an equal attempt that is undecided forbids it.
+fn commit(db: &mut Db, confirmation: &Confirmation, now: Timestamp) -> Result<(), Problem> {
+    match confirmations::begin_commit(db, &confirmation.confirmation_id, now)? {
+        Commit::Begun => Ok(()),
+        Commit::NotPending => Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)),
+        Commit::AttemptPending => {
+            let other = confirmations::find_committing(db, &confirmation.actor, &confirmation.attempt_digest)?;
+            Err(other.map_or_else(|| Problem::overloaded("the other attempt was decided just now"), attempt_pending))
+        }
     }
-    orders::insert(db, &order_id, confirmation, payment, now)?;
-    holds::release(db, std::slice::from_ref(id), Release::Sold)?;
-    Ok(Some(answer))
 }
 
-/// Phase 3, once the provider has declined: what was held is free again. None when it was decided before.
-pub(super) fn settle_declined(
+/// Writes down what the provider is to be asked. A total of zero asks nobody.
+fn pay(
     db: &mut Db,
     confirmation: &Confirmation,
-    reason: &str,
     request_id: &str,
-) -> Result<Option<Answer>, Problem> {
-    let id = &confirmation.confirmation_id;
-    let answer = Problem::payment_declined(id.clone(), reason.to_owned()).answer(request_id)?;
-    if !confirmations::decide(db, id, Move::Decline, &answer, None)? {
-        return Ok(None);
+    owner: &str,
+    provider: &dyn PaymentProvider,
+    settings: Settings,
+    now: Timestamp,
+) -> Result<Next, Problem> {
+    let (id, plan) = (&confirmation.confirmation_id, &confirmation.plan);
+    if plan.total.is_zero() {
+        let answer = settle_checkout(db, confirmation, None, &Decision::Succeeded, request_id, now)?
+            .ok_or_else(|| Problem::internal(format!("{id} was not committing")))?;
+        return Ok(Next::Reply(Settled { answer, delivery: Delivery::Executed }));
     }
-    holds::release(db, std::slice::from_ref(id), Release::Freed)?;
-    Ok(Some(answer))
+    let charge = Charge { amount: plan.total, method: plan.payment_method.clone() };
+    let payment = phases::request(id, &charge, owner, provider, settings, now);
+    payments::insert(db, &payment)?;
+    Ok(Next::Ask(Attempt { payment, owner: owner.to_owned() }))
 }

@@ -1,7 +1,7 @@
 //! Expiry: the clock decides that a confirmation is expired; this writes it down and frees what it held, once.
 
 use super::Context;
-use crate::domain::confirmation::Move;
+use crate::domain::confirmation::FromPending;
 use crate::domain::error::Problem;
 use crate::domain::ids::ConfirmationId;
 use crate::domain::time::Timestamp;
@@ -15,7 +15,7 @@ const BATCH: i64 = 50;
 pub fn expire(db: &mut Db, due: &[ConfirmationId], now: Timestamp) -> Result<usize, Problem> {
     let mut moved = Vec::new();
     for id in due {
-        if confirmations::leave_pending(db, id, Move::Expire, now)? {
+        if confirmations::leave_pending(db, id, FromPending::Expire, now)? {
             moved.push(id.clone());
         }
     }

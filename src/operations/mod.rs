@@ -13,6 +13,7 @@ pub mod get_products;
 pub mod once;
 pub mod phases;
 pub mod propose_checkout;
+pub mod settle_checkout;
 
 use crate::domain::actor::Caller;
 use crate::domain::answer::{Answer, Delivery};

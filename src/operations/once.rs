@@ -2,18 +2,17 @@
 //! all of them or none. A repeat gets the first answer, byte for byte.
 
 use super::{Call, Context, Reply};
-use crate::domain::answer::Delivery;
+use crate::domain::answer::{Answer, Delivery};
 use crate::domain::digest::Fingerprint;
 use crate::domain::error::{Problem, Stored};
 use crate::domain::ids::ActorId;
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
-use crate::effects::RetentionClass;
+use crate::effects::{Retention, RetentionClass};
 use crate::failpoints;
 use crate::store::Db;
 use crate::store::claims::{self, Claim};
-use crate::{domain::answer::Answer, effects::Retention};
 use std::time::Duration;
 
 /// When to ask again about a call that is still running.
@@ -114,7 +113,7 @@ pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Cl
     match claims::find(db, &keyed.actor, &keyed.key)? {
         None => Ok(None),
         Some(claim) if is_forgotten(&claim, now) => Ok(None),
-        Some(claim) if claim.fingerprint == *keyed.fingerprint.digest() => Ok(Some(claim)),
+        Some(claim) if is_same_request(&claim, keyed) => Ok(Some(claim)),
         Some(_) => Err(Problem::key_reused()),
     }
 }
@@ -126,9 +125,18 @@ fn replay(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Reply>, P
         return Err(Problem::key_expired(claim.resource));
     }
     let key_expires_at = Some(claim.expires_at);
-    let running = || Problem::key_in_flight(IN_FLIGHT_WAIT).kept_until(key_expires_at);
+    let running = || Problem::key_in_flight(IN_FLIGHT_WAIT).with_key_expiry(key_expires_at);
     let answer = claim.answer().ok_or_else(running)?;
     Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at }))
+}
+
+/// Fingerprints of two versions can't be compared: there the operation has to do, since a late retry is likelier than a
+/// reuse.
+fn is_same_request(claim: &Claim, keyed: &Keyed) -> bool {
+    match claim.fingerprint_version == Fingerprint::VERSION {
+        true => claim.fingerprint == *keyed.fingerprint.digest(),
+        false => claim.operation == keyed.operation,
+    }
 }
 
 /// Time decides, not the sweeper: an expired claim counts as swept, unless money was meant by it.

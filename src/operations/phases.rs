@@ -3,13 +3,13 @@
 //! compare-and-set. In between stands a recovery point, from which anyone who takes the lease can go on: always with
 //! the same key and the same bytes, so that the provider charges once.
 
-use super::confirm_checkout::{settle_declined, settle_succeeded};
+use super::settle_checkout::settle_checkout;
 use super::{Context, Reply, Settings};
-use crate::domain::answer::Delivery;
+use crate::domain::answer::{Answer, Delivery};
 use crate::domain::confirmation::{Confirmation, Purpose};
 use crate::domain::error::Problem;
 use crate::domain::ids::{ConfirmationId, PaymentId};
-use crate::domain::payment::{Charge, PaymentStatus, ProviderKey};
+use crate::domain::payment::{Charge, Decision, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::payments::{Answering, Found, Outcome, PaymentProvider};
@@ -17,7 +17,7 @@ use crate::store::payments::{self, PaymentRow};
 use crate::store::{Db, confirmations};
 use std::time::Duration;
 
-/// When a caller may ask again about an unknown outcome.
+/// When a caller may ask again about an unknown outcome: the shortest wait that `Retry-After` can say.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(1);
 /// The longest pause between two recoveries of one payment.
 const MAX_BACKOFF: Duration = Duration::from_secs(5 * 60);
@@ -29,22 +29,29 @@ const REVIEW_INTERVAL: Duration = Duration::from_secs(60 * 60);
 pub struct Attempt {
     pub payment: PaymentRow,
     pub owner: String,
+}
+
+/// How phase 1 ended, and when the caller's key will be forgotten, if it sent one.
+pub struct Begun {
+    pub next: Next,
     pub key_expires_at: Option<Timestamp>,
 }
 
-/// How phase 1 ended.
-pub enum Begun {
-    Decided(Reply),
+/// What is to be done after phase 1.
+pub enum Next {
+    Reply(Settled),
     Ask(Attempt),
-    Recover(Recovery),
+    /// Asked for before and not decided; `busy` is the answer while somebody else holds the lease.
+    Recover {
+        payment: PaymentId,
+        busy: Problem,
+    },
 }
 
-/// A payment that was asked for before and isn't decided.
-pub struct Recovery {
-    pub payment: PaymentId,
-    /// The answer while somebody else holds the lease.
-    pub busy: Problem,
-    pub key_expires_at: Option<Timestamp>,
+/// The answer that stands on the confirmation, and whether this call wrote it.
+pub struct Settled {
+    pub answer: Answer,
+    pub delivery: Delivery,
 }
 
 /// The payment of a first attempt, with a lease on it.
@@ -82,138 +89,129 @@ pub async fn run<F>(context: Context, begin: F, request_id: String) -> Result<Re
 where
     F: Fn(&mut Db, &str, Timestamp) -> Result<Begun, Problem> + Send + 'static,
 {
-    let owner = uuid::Uuid::now_v7().to_string();
-    match context.store.write(move |db, now| begin(db, &owner, now)).await? {
-        Begun::Decided(reply) => Ok(reply),
-        Begun::Ask(attempt) => {
+    let owner = new_owner();
+    let Begun { next, key_expires_at } = context.store.write(move |db, now| begin(db, &owner, now)).await?;
+    match go_on(&context, next, &request_id).await {
+        Ok(Settled { answer, delivery }) => Ok(Reply { answer, delivery, key_expires_at }),
+        Err(problem) => Err(problem.with_key_expiry(key_expires_at)),
+    }
+}
+
+async fn go_on(context: &Context, next: Next, request_id: &str) -> Result<Settled, Problem> {
+    match next {
+        Next::Reply(settled) => Ok(settled),
+        Next::Ask(attempt) => {
             failpoints::hit(failpoints::AFTER_PHASE_ONE)?;
-            let key_expires_at = attempt.key_expires_at;
-            ask(&context, attempt, &request_id).await.map_err(|problem| problem.kept_until(key_expires_at))
+            ask(context, attempt, request_id).await
         }
-        Begun::Recover(Recovery { payment, busy, key_expires_at }) => {
-            let recovered = recover(&context, payment, &request_id).await;
-            match recovered.map_err(|problem| problem.kept_until(key_expires_at))? {
-                Some(reply) => Ok(Reply { key_expires_at, ..reply }),
-                None => Err(busy.kept_until(key_expires_at)),
-            }
-        }
+        Next::Recover { payment, busy } => recover(context, payment, request_id).await?.ok_or(busy),
     }
 }
 
 /// Goes on from the recovery point: takes the lease, looks the key up at the provider, and sends the same bytes again
 /// if it wasn't seen and the provider still knows the key. None while another call holds the lease.
-pub async fn recover(context: &Context, id: PaymentId, request_id: &str) -> Result<Option<Reply>, Problem> {
+pub async fn recover(context: &Context, id: PaymentId, request_id: &str) -> Result<Option<Settled>, Problem> {
     let lease = context.settings.lease;
     let taken = context.store.write_when_room(move |db, now| take_lease(db, &id, lease, now)).await?;
     let attempt = match taken {
         Lease::Taken(attempt) => attempt,
-        Lease::Decided(reply) => return Ok(Some(reply)),
+        Lease::Decided(settled) => return Ok(Some(settled)),
         Lease::Busy => return Ok(None),
     };
-    let found = in_time(context, context.provider.find(&attempt.payment.provider_key)).await;
-    let reply = match found {
-        Some(Found::Decided(outcome)) => finish(context, attempt, outcome, request_id).await,
-        Some(Found::NotSeen) if context.store.clock().now() < attempt.payment.provider_key_expires_at => {
-            ask(context, attempt, request_id).await
+    let looking = context.provider.find(&attempt.payment.provider_key);
+    let found = in_time(context, looking).await.unwrap_or_else(|| Found::Unknown("the look-up timed out".into()));
+    let forgotten = context.store.clock().now() >= attempt.payment.provider_key_expires_at;
+    let settled = match found {
+        Found::Decided(decision) => finish(context, attempt, decision, request_id).await,
+        Found::Unknown(cause) => leave_unknown(context, attempt, &cause).await,
+        Found::NotSeen if forgotten => {
+            give_up_lease(context, attempt, REVIEW_INTERVAL, Problem::payment_needs_review()).await
         }
-        Some(Found::NotSeen) => give_up_lease(context, attempt, REVIEW_INTERVAL, Problem::payment_needs_review()).await,
-        None => finish(context, attempt, Outcome::Unknown("the look-up timed out".into()), request_id).await,
+        Found::NotSeen => ask(context, attempt, request_id).await,
     };
-    reply.map(Some)
+    settled.map(Some)
 }
 
 enum Lease {
     Taken(Attempt),
-    Decided(Reply),
+    Decided(Settled),
     Busy,
 }
 
 fn take_lease(db: &mut Db, id: &PaymentId, lease: Duration, now: Timestamp) -> Result<Lease, Problem> {
-    let owner = uuid::Uuid::now_v7().to_string();
+    let owner = new_owner();
     let taken = payments::take_lease(db, id, &owner, now, now.after(lease))?;
     let payment = payments::find(db, id)?;
     if taken {
-        return Ok(Lease::Taken(Attempt { payment, owner, key_expires_at: None }));
+        return Ok(Lease::Taken(Attempt { payment, owner }));
     }
     match payment.status {
         PaymentStatus::Requested => Ok(Lease::Busy),
-        PaymentStatus::Succeeded | PaymentStatus::Declined => {
-            Ok(Lease::Decided(decided(db, &payment, Delivery::Replayed)?))
-        }
+        PaymentStatus::Succeeded | PaymentStatus::Declined => Ok(Lease::Decided(read_decision(db, &payment)?)),
     }
 }
 
 /// Phase 2, then phase 3. A process that was held up until its lease ran out doesn't send any more: somebody else may
 /// have settled the payment by now, and the provider may have forgotten the key.
-async fn ask(context: &Context, attempt: Attempt, request_id: &str) -> Result<Reply, Problem> {
+async fn ask(context: &Context, attempt: Attempt, request_id: &str) -> Result<Settled, Problem> {
     failpoints::hit(failpoints::BEFORE_PROVIDER)?;
-    let now = context.store.clock().now();
-    if attempt.payment.lease_until.is_none_or(|until| now >= until) || now >= attempt.payment.provider_key_expires_at {
-        let cause = "the lease ran out before the request was sent";
-        return finish(context, attempt, Outcome::Unknown(cause.into()), request_id).await;
+    let (payment, now) = (&attempt.payment, context.store.clock().now());
+    if payment.lease_until.is_none_or(|until| now >= until) || now >= payment.provider_key_expires_at {
+        return leave_unknown(context, attempt, "the lease ran out before the request was sent").await;
     }
-    let charge = context.provider.charge(&attempt.payment.provider_key, &attempt.payment.request);
-    let outcome = in_time(context, charge).await.unwrap_or_else(|| Outcome::Unknown("the provider timed out".into()));
+    let charging = context.provider.charge(&payment.provider_key, &payment.request);
+    let outcome = in_time(context, charging).await;
     failpoints::hit(failpoints::PROVIDER_ANSWERED)?;
-    finish(context, attempt, outcome, request_id).await
+    match outcome {
+        Some(Outcome::Decided(decision)) => finish(context, attempt, decision, request_id).await,
+        Some(Outcome::Unknown(cause)) => leave_unknown(context, attempt, &cause).await,
+        None => leave_unknown(context, attempt, "the provider timed out").await,
+    }
 }
 
-/// Phase 3: a decided outcome is written once, whoever brings it; an unknown one gives up the lease.
-async fn finish(context: &Context, attempt: Attempt, outcome: Outcome, request_id: &str) -> Result<Reply, Problem> {
-    if let Outcome::Unknown(cause) = &outcome {
-        tracing::warn!(payment = attempt.payment.payment_id.as_str(), cause, "outcome unknown");
-        let wait = backoff(context.settings.worker_interval, attempt.payment.attempts);
-        let unknown = Problem::outcome_unknown(UNKNOWN_WAIT).kept_until(attempt.key_expires_at);
-        return give_up_lease(context, attempt, wait, unknown).await;
-    }
-    let (settled, request_id) = (attempt.clone(), request_id.to_owned());
-    let job = move |db: &mut Db, now| decide(db, &settled, &outcome, &request_id, now);
-    let reply = match context.store.write_when_room(job).await {
-        Ok(reply) => reply,
-        // The provider's word is not lost: whoever comes next finds it again.
-        Err(problem) => {
-            let unknown = unknown(problem).kept_until(attempt.key_expires_at);
+/// Phase 3: a decision is written once, whoever brings it. When it can't be written it isn't lost: whoever comes next
+/// finds it at the provider.
+async fn finish(context: &Context, attempt: Attempt, decision: Decision, request_id: &str) -> Result<Settled, Problem> {
+    let (payment, request_id) = (attempt.payment.clone(), request_id.to_owned());
+    let job = move |db: &mut Db, now| settle(db, &payment, &decision, &request_id, now);
+    let settled = match context.store.write_when_room(job).await {
+        Ok(settled) => settled,
+        Err(failed) => {
             let wait = backoff(context.settings.worker_interval, attempt.payment.attempts);
-            return give_up_lease(context, attempt, wait, unknown).await;
+            return give_up_lease(context, attempt, wait, outcome_unknown(failed)).await;
         }
     };
     failpoints::hit(failpoints::AFTER_PHASE_THREE_COMMIT)?;
-    Ok(reply)
+    Ok(settled)
 }
 
-fn decide(
+/// The one place that knows what each kind of confirmation becomes.
+fn settle(
     db: &mut Db,
-    attempt: &Attempt,
-    outcome: &Outcome,
+    payment: &PaymentRow,
+    decision: &Decision,
     request_id: &str,
     now: Timestamp,
-) -> Result<Reply, Problem> {
-    let payment = &attempt.payment;
-    let (status, reason) = match outcome {
-        Outcome::Succeeded => (PaymentStatus::Succeeded, None),
-        Outcome::Declined(reason) => (PaymentStatus::Declined, Some(reason.as_str())),
-        Outcome::Unknown(_) => return Err(Problem::internal("an unknown outcome decides nothing")),
-    };
+) -> Result<Settled, Problem> {
     let confirmation = confirmation_of(db, payment)?;
-    let settled = match (confirmation.purpose, reason) {
-        (Purpose::Checkout, None) => settle_succeeded(db, &confirmation, Some(&payment.payment_id), now)?,
-        (Purpose::Checkout, Some(reason)) => settle_declined(db, &confirmation, reason, request_id)?,
-        (Purpose::Refund, _) => return Err(Problem::internal("refunds have no payments yet")),
+    let answer = match confirmation.purpose {
+        Purpose::Checkout => settle_checkout(db, &confirmation, Some(&payment.payment_id), decision, request_id, now)?,
+        Purpose::Refund => return Err(Problem::internal("refunds have no payments yet")),
     };
-    let Some(answer) = settled else { return decided(db, payment, Delivery::Replayed) };
-    if !payments::decide(db, &payment.payment_id, status, reason, now)? {
+    let Some(answer) = answer else { return read_decision(db, payment) };
+    if !payments::decide(db, &payment.payment_id, decision, now)? {
         return Err(Problem::internal(format!("{} was decided without its confirmation", payment.payment_id)));
     }
     failpoints::hit(failpoints::BEFORE_PHASE_THREE_COMMIT)?;
-    Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: attempt.key_expires_at })
+    Ok(Settled { answer, delivery: Delivery::Executed })
 }
 
-/// The answer that stands on the confirmation, whoever wrote it.
-fn decided(db: &mut Db, payment: &PaymentRow, delivery: Delivery) -> Result<Reply, Problem> {
+/// What somebody else has settled.
+fn read_decision(db: &mut Db, payment: &PaymentRow) -> Result<Settled, Problem> {
     let answer = confirmation_of(db, payment)?
         .decision
         .ok_or_else(|| Problem::internal(format!("{} is decided without an answer", payment.payment_id)))?;
-    Ok(Reply { answer, delivery, key_expires_at: None })
+    Ok(Settled { answer, delivery: Delivery::Replayed })
 }
 
 fn confirmation_of(db: &mut Db, payment: &PaymentRow) -> Result<Confirmation, Problem> {
@@ -221,26 +219,41 @@ fn confirmation_of(db: &mut Db, payment: &PaymentRow) -> Result<Confirmation, Pr
         .ok_or_else(|| Problem::internal(format!("{} has no confirmation", payment.payment_id)))
 }
 
+async fn leave_unknown(context: &Context, attempt: Attempt, cause: &str) -> Result<Settled, Problem> {
+    tracing::warn!(payment = attempt.payment.payment_id.as_str(), cause, "outcome unknown");
+    let wait = backoff(context.settings.worker_interval, attempt.payment.attempts);
+    give_up_lease(context, attempt, wait, Problem::outcome_unknown(UNKNOWN_WAIT)).await
+}
+
 /// The payment stays requested and the caller gets `answer`, unless somebody else has decided it meanwhile.
-async fn give_up_lease(context: &Context, attempt: Attempt, wait: Duration, answer: Problem) -> Result<Reply, Problem> {
+async fn give_up_lease(
+    context: &Context,
+    attempt: Attempt,
+    wait: Duration,
+    answer: Problem,
+) -> Result<Settled, Problem> {
     let job = move |db: &mut Db, now: Timestamp| {
         let payment = &attempt.payment;
         payments::give_up_lease(db, &payment.payment_id, &attempt.owner, now.after(wait))?;
         match payments::find(db, &payment.payment_id)?.status {
             PaymentStatus::Requested => Ok(None),
-            PaymentStatus::Succeeded | PaymentStatus::Declined => Ok(Some(decided(db, payment, Delivery::Replayed)?)),
+            PaymentStatus::Succeeded | PaymentStatus::Declined => read_decision(db, payment).map(Some),
         }
     };
-    context.store.write_when_room(job).await.map_err(unknown)?.ok_or(answer)
+    context.store.write_when_room(job).await.map_err(outcome_unknown)?.ok_or(answer)
 }
 
-/// A write that failed after the provider was asked: to the caller, the outcome is unknown, not "nothing was done".
-fn unknown(failed: Problem) -> Problem {
+/// A write that failed after the provider was asked: to the caller the outcome is unknown, not "nothing was done".
+fn outcome_unknown(failed: Problem) -> Problem {
     Problem { cause: failed.cause, ..Problem::outcome_unknown(UNKNOWN_WAIT) }
 }
 
 async fn in_time<T>(context: &Context, answering: Answering<'_, T>) -> Option<T> {
     tokio::time::timeout(context.settings.provider_timeout, answering).await.ok()
+}
+
+fn new_owner() -> String {
+    uuid::Uuid::now_v7().to_string()
 }
 
 /// Doubles with every attempt, up to [`MAX_BACKOFF`].

@@ -3,7 +3,7 @@
 
 pub mod sandbox;
 
-use crate::domain::payment::{Charge, PaymentMethod, ProviderKey};
+use crate::domain::payment::{Charge, Decision, PaymentMethod, ProviderKey};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -13,8 +13,7 @@ pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The outcome of one request. Unknown is not failed: the money may have moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Succeeded,
-    Declined(String),
+    Decided(Decision),
     /// A time-out, a 401, 429 or 5xx, or an answer that makes no sense; the reason is for the log.
     Unknown(String),
 }
@@ -22,9 +21,11 @@ pub enum Outcome {
 /// What the provider knows of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    Decided(Outcome),
+    Decided(Decision),
     /// Proves nothing: the request may still be on its way.
     NotSeen,
+    /// The look-up itself failed; the reason is for the log.
+    Unknown(String),
 }
 
 /// A provider promises this: requests with one key and the same bytes have one effect, for as long as it keeps the key.

@@ -4,7 +4,7 @@
 use super::{Answering, Found, Outcome, PaymentProvider};
 use crate::clock::Clock;
 use crate::domain::money::Currency;
-use crate::domain::payment::{Charge, PaymentMethod, ProviderKey};
+use crate::domain::payment::{Charge, Decision, PaymentMethod, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use crate::{failpoints, sqlite};
@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sandbox");
+/// Why the declining method declines.
+const DECLINE_REASON: &str = "insufficient_funds";
 /// As long as Stripe keeps an idempotency key.
 const KEY_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -88,16 +90,14 @@ struct Entry {
 }
 
 impl Entry {
-    fn outcome(self) -> Outcome {
+    fn decision(self) -> Decision {
         match self.outcome {
-            Booked::Succeeded => Outcome::Succeeded,
-            Booked::Declined => Outcome::Declined(self.decline_reason.unwrap_or_default()),
+            Booked::Succeeded => Decision::Succeeded,
+            Booked::Declined => Decision::Declined(DECLINE_REASON.to_owned()),
         }
     }
 }
 
-/// Cheap to clone.
-#[derive(Clone)]
 pub struct Sandbox {
     conn: Arc<Mutex<SqliteConnection>>,
     delay: Duration,
@@ -112,17 +112,17 @@ impl Sandbox {
         Ok(Self { conn, delay, clock })
     }
 
-    async fn receive(&self, key: &ProviderKey, request: &str) -> Result<Outcome, String> {
+    async fn receive(&self, key: &ProviderKey, request: &str) -> Result<Decision, String> {
         let charge: ChargeRequest = serde_json::from_str(request).map_err(|e| format!("400: {e}"))?;
         let method = charge.payment_method;
         let (key, request) = (key.clone(), request.to_owned());
         let received = self.ledger(move |conn, now| receive(conn, &key, &request, method, now)).await?;
         match received {
             Received::OtherRequest => Err("400: the key belongs to another request".into()),
-            Received::Known(outcome) => Ok(outcome),
+            Received::Known(decision) => Ok(decision),
             Received::Lost if method == Method::ErrorBefore => Err("500: failed before it acted".into()),
             Received::Lost => never().await,
-            Received::Booked { outcome, attempt } => {
+            Received::Booked { decision, attempt } => {
                 failpoints::hit(failpoints::PROVIDER_ACTED).map_err(|_| "500: failed after it acted".to_owned())?;
                 match method {
                     Method::TimeoutAfter if attempt == 1 => never().await,
@@ -136,7 +136,7 @@ impl Sandbox {
                     | Method::ErrorAfter
                     | Method::ArrivesLate => {}
                 }
-                Ok(outcome)
+                Ok(decision)
             }
         }
     }
@@ -146,7 +146,7 @@ impl Sandbox {
         let key = key.clone();
         self.ledger(move |conn, now| {
             if let Some(entry) = entry(conn, &key)? {
-                return Ok(Found::Decided(entry.outcome()));
+                return Ok(Found::Decided(entry.decision()));
             }
             let landed: Option<String> = diesel::delete(under_way::table.find(&key))
                 .returning(under_way::request)
@@ -194,11 +194,11 @@ impl PaymentProvider for Sandbox {
     }
 
     fn charge<'a>(&'a self, key: &'a ProviderKey, request: &'a str) -> Answering<'a, Outcome> {
-        Box::pin(async move { self.receive(key, request).await.unwrap_or_else(Outcome::Unknown) })
+        Box::pin(async move { self.receive(key, request).await.map_or_else(Outcome::Unknown, Outcome::Decided) })
     }
 
     fn find<'a>(&'a self, key: &'a ProviderKey) -> Answering<'a, Found> {
-        Box::pin(async move { self.look_up(key).await.unwrap_or_else(|cause| Found::Decided(Outcome::Unknown(cause))) })
+        Box::pin(async move { self.look_up(key).await.unwrap_or_else(Found::Unknown) })
     }
 }
 
@@ -209,12 +209,12 @@ async fn never<T>() -> T {
 /// What became of a request that has arrived.
 enum Received {
     /// Its key was decided before.
-    Known(Outcome),
+    Known(Decision),
     OtherRequest,
     /// Not in the ledger: its method fails before the charge.
     Lost,
     Booked {
-        outcome: Outcome,
+        decision: Decision,
         attempt: i64,
     },
 }
@@ -229,12 +229,12 @@ fn receive(
     let attempt = count(conn, key)?;
     match entry(conn, key)? {
         Some(entry) if entry.request != request => return Ok(Received::OtherRequest),
-        Some(entry) => return Ok(Received::Known(entry.outcome())),
+        Some(entry) => return Ok(Received::Known(entry.decision())),
         None => {}
     }
     let fails_before = matches!(method, Method::TimeoutBefore | Method::ErrorBefore | Method::ArrivesLate);
     if attempt > 1 || !fails_before {
-        return Ok(Received::Booked { outcome: book(conn, key, request, now)?, attempt });
+        return Ok(Received::Booked { decision: book(conn, key, request, now)?, attempt });
     }
     if method == Method::ArrivesLate {
         let row = (under_way::provider_key.eq(key), under_way::request.eq(request));
@@ -259,9 +259,9 @@ fn entry(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<Option<E
 }
 
 /// Charges, once a key: the second time it only reads what the first one did.
-fn book(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Outcome> {
+fn book(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Decision> {
     if let Some(entry) = entry(conn, key)? {
-        return Ok(entry.outcome());
+        return Ok(entry.decision());
     }
     let charge: ChargeRequest =
         serde_json::from_str(request).map_err(|e| diesel::result::Error::DeserializationError(e.into()))?;
@@ -272,9 +272,9 @@ fn book(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Time
         amount_minor: charge.amount_minor,
         currency: charge.currency,
         outcome: if declined { Booked::Declined } else { Booked::Succeeded },
-        decline_reason: declined.then(|| "insufficient_funds".to_owned()),
+        decline_reason: declined.then(|| DECLINE_REASON.to_owned()),
         created_at: now,
     };
     diesel::insert_into(ledger::table).values(&entry).execute(conn)?;
-    Ok(entry.outcome())
+    Ok(entry.decision())
 }

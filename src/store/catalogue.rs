@@ -1,12 +1,12 @@
 //! Products, shipping options, tax rates and discount codes. Holds of due confirmations don't count: the clock frees
 //! them, whether or not a worker has written it down.
 
+use super::confirmations::is_due;
 use super::holds::sums;
 use super::schema::{confirmations, discount_holds, discounts, products, shipping_options, stock_holds, tax_rates};
 use super::{Db, on};
 use crate::domain::catalogue::{Catalogue, ShippingOption, TaxRate};
 use crate::domain::checkout::CheckoutRequest;
-use crate::domain::confirmation::Status;
 use crate::domain::discount::{Discount, DiscountKind};
 use crate::domain::ids::ProductId;
 use crate::domain::money::{Currency, Money};
@@ -128,8 +128,7 @@ fn due_stock(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTre
         stock_holds::table
             .inner_join(confirmations::table)
             .filter(stock_holds::product_id.eq_any(ids))
-            .filter(confirmations::status.eq(Status::Pending))
-            .filter(confirmations::expires_at.le(now))
+            .filter(is_due(now))
             .select((stock_holds::product_id, stock_holds::quantity))
             .load(conn)
     })?;
@@ -176,8 +175,7 @@ fn codes(db: &mut Db, codes: &[String], now: Timestamp) -> QueryResult<BTreeMap<
         discount_holds::table
             .inner_join(confirmations::table)
             .filter(discount_holds::code.eq_any(codes))
-            .filter(confirmations::status.eq(Status::Pending))
-            .filter(confirmations::expires_at.le(now))
+            .filter(is_due(now))
             .select(discount_holds::code)
             .load(conn)
     })?;

@@ -4,7 +4,7 @@ use super::json::Json;
 use super::schema::{confirmations, discount_holds, stock_holds};
 use super::{Db, on};
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::{Confirmation, Move, Purpose, Status};
+use crate::domain::confirmation::{Confirmation, FromCommitting, FromPending, Purpose, Status};
 use crate::domain::digest::Digest;
 use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId};
 use crate::domain::plan::{Plan, Warning};
@@ -18,7 +18,7 @@ struct Row {
     confirmation_id: ConfirmationId,
     actor_id: ActorId,
     account_id: AccountId,
-    operation: Purpose,
+    purpose: Purpose,
     status: Status,
     plan: Json<Plan>,
     plan_digest: Digest,
@@ -39,7 +39,7 @@ impl From<Row> for Confirmation {
             confirmation_id: row.confirmation_id,
             actor: row.actor_id,
             account: row.account_id,
-            purpose: row.operation,
+            purpose: row.purpose,
             status: row.status,
             plan: row.plan.0,
             plan_digest: row.plan_digest,
@@ -54,6 +54,20 @@ impl From<Row> for Confirmation {
     }
 }
 
+/// Pending with its time over: the clock has expired it, whether or not that is written down.
+#[diesel::dsl::auto_type]
+pub(super) fn is_due(now: Timestamp) -> _ {
+    let pending: Status = Status::Pending;
+    confirmations::status.eq(pending).and(confirmations::expires_at.le(now))
+}
+
+/// Pending and before its deadline.
+#[diesel::dsl::auto_type]
+fn is_live(now: Timestamp) -> _ {
+    let pending: Status = Status::Pending;
+    confirmations::status.eq(pending).and(confirmations::expires_at.gt(now))
+}
+
 pub fn find(db: &mut Db, id: &ConfirmationId) -> QueryResult<Option<Confirmation>> {
     let row: Option<Row> =
         on!(db, |conn| confirmations::table.find(id).select(Row::as_select()).first(conn).optional())?;
@@ -66,7 +80,7 @@ pub fn insert(db: &mut Db, new: &Confirmation) -> QueryResult<usize> {
         confirmation_id: new.confirmation_id.clone(),
         actor_id: new.actor.clone(),
         account_id: new.account.clone(),
-        operation: new.purpose,
+        purpose: new.purpose,
         status: Status::Pending,
         plan: Json(new.plan.clone()),
         plan_digest: new.plan_digest.clone(),
@@ -82,16 +96,14 @@ pub fn insert(db: &mut Db, new: &Confirmation) -> QueryResult<usize> {
     on!(db, |conn| diesel::insert_into(confirmations::table).values(row).execute(conn))
 }
 
-/// Leaves `pending`. True for the one caller that made the move: state and deadline are tested again in the statement.
-pub fn leave_pending(db: &mut Db, id: &ConfirmationId, to: Move, now: Timestamp) -> QueryResult<bool> {
-    let pending = confirmations::table.find(id).filter(confirmations::status.eq(to.from()));
-    let set = confirmations::status.eq(to.to());
-    let rows = match to {
-        Move::Expire => {
-            on!(db, |conn| diesel::update(pending.filter(confirmations::expires_at.le(now))).set(set).execute(conn))
-        }
-        Move::Commit | Move::Cancel | Move::Confirm | Move::Decline => {
-            on!(db, |conn| diesel::update(pending.filter(confirmations::expires_at.gt(now))).set(set).execute(conn))
+/// Leaves `pending`. True for the one caller that made it: state and deadline are tested again in the statement.
+pub fn leave_pending(db: &mut Db, id: &ConfirmationId, way: FromPending, now: Timestamp) -> QueryResult<bool> {
+    let this = confirmations::table.find(id);
+    let to = confirmations::status.eq(way.to());
+    let rows = match way {
+        FromPending::Expire => on!(db, |conn| diesel::update(this.filter(is_due(now))).set(to).execute(conn)),
+        FromPending::Commit | FromPending::Cancel => {
+            on!(db, |conn| diesel::update(this.filter(is_live(now))).set(to).execute(conn))
         }
     }?;
     Ok(rows == 1)
@@ -109,7 +121,7 @@ pub enum Commit {
 
 /// `pending → committing`, where the unique index on undecided attempts holds.
 pub fn begin_commit(db: &mut Db, id: &ConfirmationId, now: Timestamp) -> QueryResult<Commit> {
-    match db.savepoint(|db| leave_pending(db, id, Move::Commit, now)) {
+    match db.savepoint(|db| leave_pending(db, id, FromPending::Commit, now)) {
         Ok(true) => Ok(Commit::Begun),
         Ok(false) => Ok(Commit::NotPending),
         Err(DbError::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(Commit::AttemptPending),
@@ -121,14 +133,14 @@ pub fn begin_commit(db: &mut Db, id: &ConfirmationId, now: Timestamp) -> QueryRe
 pub fn decide(
     db: &mut Db,
     id: &ConfirmationId,
-    to: Move,
+    way: FromCommitting,
     answer: &Answer,
     order: Option<&OrderId>,
 ) -> QueryResult<bool> {
     on!(db, |conn| {
-        diesel::update(confirmations::table.find(id).filter(confirmations::status.eq(to.from())))
+        diesel::update(confirmations::table.find(id).filter(confirmations::status.eq(Status::Committing)))
             .set((
-                confirmations::status.eq(to.to()),
+                confirmations::status.eq(way.to()),
                 confirmations::order_id.eq(order),
                 confirmations::answer_status.eq(i64::from(answer.status)),
                 confirmations::answer_body.eq(&answer.body),
@@ -161,8 +173,7 @@ pub fn pending_of(
     on!(db, |conn| {
         confirmations::table
             .filter(confirmations::actor_id.eq(actor))
-            .filter(confirmations::status.eq(Status::Pending))
-            .filter(confirmations::expires_at.gt(now))
+            .filter(is_live(now))
             .order(confirmations::expires_at)
             .select((confirmations::confirmation_id, confirmations::expires_at))
             .limit(limit)
@@ -174,8 +185,7 @@ pub fn pending_of(
 pub fn due(db: &mut Db, now: Timestamp, limit: i64) -> QueryResult<Vec<ConfirmationId>> {
     on!(db, |conn| {
         confirmations::table
-            .filter(confirmations::status.eq(Status::Pending))
-            .filter(confirmations::expires_at.le(now))
+            .filter(is_due(now))
             .order(confirmations::expires_at)
             .select(confirmations::confirmation_id)
             .limit(limit)
@@ -194,8 +204,7 @@ pub fn due_holding(
         stock_holds::table
             .inner_join(confirmations::table)
             .filter(stock_holds::product_id.eq_any(products))
-            .filter(confirmations::status.eq(Status::Pending))
-            .filter(confirmations::expires_at.le(now))
+            .filter(is_due(now))
             .select(confirmations::confirmation_id)
             .load(conn)
     })?;
@@ -203,8 +212,7 @@ pub fn due_holding(
         discount_holds::table
             .inner_join(confirmations::table)
             .filter(discount_holds::code.eq_any(codes))
-            .filter(confirmations::status.eq(Status::Pending))
-            .filter(confirmations::expires_at.le(now))
+            .filter(is_due(now))
             .select(confirmations::confirmation_id)
             .load(conn)
     })?;

@@ -4,7 +4,7 @@ use super::schema::payments;
 use super::{Db, on};
 use crate::domain::ids::{ConfirmationId, PaymentId};
 use crate::domain::money::Currency;
-use crate::domain::payment::{PaymentStatus, ProviderKey};
+use crate::domain::payment::{Decision, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
 
@@ -77,18 +77,12 @@ pub fn give_up_lease(db: &mut Db, id: &PaymentId, owner: &str, recover_at: Times
 }
 
 /// True for the one caller whose result it becomes; whoever loses reads the winner's.
-pub fn decide(
-    db: &mut Db,
-    id: &PaymentId,
-    status: PaymentStatus,
-    decline_reason: Option<&str>,
-    now: Timestamp,
-) -> QueryResult<bool> {
+pub fn decide(db: &mut Db, id: &PaymentId, decision: &Decision, now: Timestamp) -> QueryResult<bool> {
     on!(db, |conn| {
         diesel::update(payments::table.find(id).filter(payments::status.eq(PaymentStatus::Requested)))
             .set((
-                payments::status.eq(status),
-                payments::decline_reason.eq(decline_reason),
+                payments::status.eq(decision.status()),
+                payments::decline_reason.eq(decision.decline_reason()),
                 payments::lease_owner.eq(None::<String>),
                 payments::lease_until.eq(None::<Timestamp>),
                 payments::decided_at.eq(now),
@@ -98,7 +92,7 @@ pub fn decide(
     .map(|rows| rows == 1)
 }
 
-/// Undecided payments that nobody asks about, longest waiting first.
+/// Undecided payments whose `recover_at` has come, longest waiting first.
 pub fn to_recover(db: &mut Db, now: Timestamp, limit: i64) -> QueryResult<Vec<PaymentId>> {
     on!(db, |conn| {
         payments::table

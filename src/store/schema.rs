@@ -90,7 +90,7 @@ diesel::table! {
         confirmation_id -> Text,
         actor_id -> Text,
         account_id -> Text,
-        operation -> Text,
+        purpose -> Text,
         status -> Text,
         plan -> Text,
         plan_digest -> Text,
@@ -157,14 +157,6 @@ diesel::table! {
 diesel::joinable!(actors -> accounts (account_id));
 diesel::joinable!(stock_holds -> confirmations (confirmation_id));
 diesel::joinable!(discount_holds -> confirmations (confirmation_id));
-diesel::joinable!(orders -> payments (payment_id));
-diesel::allow_tables_to_appear_in_same_query!(
-    accounts,
-    actors,
-    confirmations,
-    discount_holds,
-    orders,
-    payments,
-    products,
-    stock_holds
-);
+diesel::allow_tables_to_appear_in_same_query!(accounts, actors);
+diesel::allow_tables_to_appear_in_same_query!(confirmations, stock_holds);
+diesel::allow_tables_to_appear_in_same_query!(confirmations, discount_holds);

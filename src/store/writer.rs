@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// Waiting jobs. At a thousand commits a second this is a second's work: whoever comes later is better refused.
+/// Waiting jobs. Sixteen full batches are a fraction of a second's work: whoever comes later is better refused.
 const QUEUE: usize = 1_024;
 
 pub(super) struct Writer {
@@ -46,7 +46,7 @@ impl Writer {
     {
         let (job, answer) = Pending::new(job);
         match self.queue.try_send(Message::Run(job)) {
-            Ok(()) => answer.await.unwrap_or_else(|_| Err(died())),
+            Ok(()) => answer.await.unwrap_or_else(|_| Err(dropped())),
             Err(mpsc::error::TrySendError::Full(_)) => Err(Problem::overloaded("the write queue is full")),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(closed()),
         }
@@ -59,7 +59,7 @@ impl Writer {
     {
         let (job, answer) = Pending::new(job);
         self.queue.send(Message::Run(job)).await.map_err(|_| closed())?;
-        answer.await.unwrap_or_else(|_| Err(died()))
+        answer.await.unwrap_or_else(|_| Err(dropped()))
     }
 
     pub async fn close(&self) {
@@ -72,8 +72,8 @@ impl Writer {
     }
 }
 
-fn died() -> Problem {
-    Problem::storage_unavailable("the writer died before it answered")
+fn dropped() -> Problem {
+    Problem::storage_unavailable("the batch was dropped before it was answered")
 }
 
 fn closed() -> Problem {

@@ -94,7 +94,7 @@ fn the_database_is_known_to_the_store_and_the_sandbox_alone() {
 }
 
 fn document() -> Value {
-    let document = http::document(Retention { money: 7 * DAY, other: DAY });
+    let document = http::document(Retention::DEFAULT);
     serde_json::to_value(&document).unwrap()
 }
 

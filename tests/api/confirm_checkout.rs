@@ -149,9 +149,9 @@ async fn f37_it_can_be_confirmed_strictly_before_its_deadline() {
 async fn a_confirmation_of_another_operation_is_refused_and_unharmed() {
     let app = TestApp::start().await;
     let id = app.shopper().proposed("k", &mugs()).await;
-    app.execute("UPDATE confirmations SET operation = 'refund'");
+    app.execute("UPDATE confirmations SET purpose = 'refund'");
     app.shopper().confirm(&id).await.assert_problem(409, "wrong_operation");
-    app.execute("UPDATE confirmations SET operation = 'checkout'");
+    app.execute("UPDATE confirmations SET purpose = 'checkout'");
     assert_eq!(app.shopper().confirm(&id).await.status, 200);
 }
 
@@ -236,6 +236,18 @@ async fn f43_each_state_says_what_can_be_done_next() {
     let shown = app.shopper().get(&path).await.json();
     assert_eq!((&shown["status"], &shown["next"]), (&json!("expired"), &json!({"propose": "/checkout"})));
     assert_eq!(shown["order_id"], Value::Null);
+
+    for (method, status) in [("pm_sandbox_declined", "declined"), ("pm_sandbox_timeout_before_charge", "committing")] {
+        let id = app.shopper().proposed(method, &cart("MUG-BLUE", 1, method)).await;
+        app.shopper().confirm(&id).await;
+        let shown = app.shopper().get(&format!("/confirmations/{id}")).await.json();
+        assert_eq!(shown["status"], status);
+        let next = match status {
+            "declined" => json!({"propose": "/checkout"}),
+            _ => json!({"confirm": format!("/confirm-checkout/{id}")}),
+        };
+        assert_eq!(shown["next"], next);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

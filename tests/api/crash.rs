@@ -152,7 +152,7 @@ async fn f21_a_call_that_wakes_after_its_lease_ended_sends_nothing() {
 }
 
 #[test]
-fn every_failpoint_is_passed_by_a_test() {
+fn every_failpoint_is_listed_for_a_test() {
     for point in failpoints::ALL {
         assert!(CONFIRM.contains(point) || *point == failpoints::BEFORE_LOCAL_COMMIT, "{point}");
     }

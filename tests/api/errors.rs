@@ -54,7 +54,7 @@ async fn provoke(code: Code) -> Got {
         }
         Code::WrongOperation => {
             let id = shopper.proposed("k", &mugs()).await;
-            app.execute("UPDATE confirmations SET operation = 'refund'");
+            app.execute("UPDATE confirmations SET purpose = 'refund'");
             shopper.confirm(&id).await
         }
         Code::ConfirmationMismatch => {
@@ -180,7 +180,7 @@ async fn every_problem_has_a_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_stored_is_replayed_and_what_is_not_is_tried_again() {
+async fn a_stored_refusal_keeps_the_id_of_the_request_that_was_refused_first() {
     let app = TestApp::start().await;
     let refused = app.shopper().propose("k", &cart("LAST-ONE", 2, "pm_sandbox_ok")).await;
     app.clock.advance(Duration::from_secs(1));

@@ -130,12 +130,11 @@ async fn a_full_disk_ends_the_transaction_and_loses_nothing() {
     let dir = tempfile::TempDir::new().unwrap();
     let path = dir.path().join("full.db");
     let store = Store::open(&StoreConfig { path: path.clone(), write_batch: 64 }, Clock::System).unwrap();
-    let fill = |db: &mut Db, limit: bool| -> Result<(), Problem> {
+    let full = |db: &mut Db, _| -> Result<(), Problem> {
         let Db::Sqlite(conn) = db;
-        let sql = if limit { "PRAGMA max_page_count = 1" } else { "PRAGMA max_page_count = 1000000" };
-        Ok(conn.batch_execute(sql)?)
+        Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)
     };
-    store.write(move |db, _| fill(db, true)).await.unwrap();
+    store.write(full).await.unwrap();
     let big = "x".repeat(100_000);
     let jobs = (0..20).map(|i| {
         let (store, name) = (store.clone(), if i == 10 { big.clone() } else { format!("small{i}") });
@@ -165,6 +164,10 @@ async fn f27_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_do
 #[tokio::test(flavor = "multi_thread")]
 async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
     let app = TestApp::with(|config| config.settings.worker_interval = Duration::from_millis(1)).await;
+    for i in 0..60 {
+        app.shopper().proposed(&format!("old{i}"), &mugs()).await;
+    }
+    app.clock.advance(TTL); // from here on the cleaner has work to do
     let cart = cart("GIFT-WRAP", 1, "pm_sandbox_ok");
     let keys: Vec<String> = (0..100).map(|i| format!("k{i}")).collect();
     let buyers = [SHOPPER, SECOND, STRANGER];
@@ -179,6 +182,8 @@ async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
     .await;
     assert!(got.iter().all(|got| got.status == 200));
     assert_eq!(app.charges(), 100);
+    let expired = "SELECT count(*) AS n FROM confirmations WHERE status = 'expired'";
+    eventually("the cleaner has finished", async || app.number(expired) == 60).await;
     app.assert_consistent();
 }
 

@@ -49,7 +49,7 @@ impl TestApp {
             settings: Settings {
                 confirmation_ttl: TTL,
                 max_pending: 100,
-                retention: Retention { money: 7 * DAY, other: DAY },
+                retention: Retention::DEFAULT,
                 provider_timeout: Duration::from_millis(250),
                 lease: Duration::from_secs(30),
                 worker_interval: Duration::from_secs(3600),

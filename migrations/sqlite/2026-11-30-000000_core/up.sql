@@ -96,7 +96,8 @@ CREATE TABLE confirmations (
     confirmation_id TEXT PRIMARY KEY NOT NULL,
     actor_id TEXT NOT NULL REFERENCES actors,
     account_id TEXT NOT NULL REFERENCES accounts,
-    operation TEXT NOT NULL,
+    -- What it is an offer to do.
+    purpose TEXT NOT NULL CHECK (purpose IN ('checkout', 'refund')),
     status TEXT NOT NULL
         CHECK (status IN ('pending', 'committing', 'confirmed', 'declined', 'cancelled', 'expired')),
     plan TEXT NOT NULL,

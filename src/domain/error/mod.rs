@@ -55,6 +55,8 @@ words! {
         UnknownOption = "unknown_option",
         CurrencyNotOffered = "currency_not_offered",
         CountryNotServed = "country_not_served",
+        /// No tax rate is known for the address.
+        CountryNotTaxed = "country_not_taxed",
     }
 }
 
@@ -153,7 +155,8 @@ impl Problem {
         Answer::json(self.code.row().status, &self.body(request_id))
     }
 
-    pub fn kept_until(mut self, key_expires_at: Option<Timestamp>) -> Self {
+    /// Says when the claim behind the call will be forgotten.
+    pub fn with_key_expiry(mut self, key_expires_at: Option<Timestamp>) -> Self {
         self.key_expires_at = key_expires_at;
         self
     }

@@ -37,7 +37,10 @@ impl Problem {
     }
 
     pub fn unauthenticated() -> Self {
-        Self::new(Code::Unauthenticated, "Send Authorization: Bearer with a key of an enabled actor.")
+        Self::new(
+            Code::Unauthenticated,
+            "Send the header Authorization: Bearer, with the token of an enabled actor (csk_…).",
+        )
     }
 
     pub fn insufficient_scope(needed: &[&str]) -> Self {
@@ -47,6 +50,10 @@ impl Problem {
 
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("No such {what} for this credential. Check the id; nothing was changed."))
+    }
+
+    pub fn no_such_route() -> Self {
+        Self::new(Code::NotFound, "There is nothing at this path. GET /openapi.json lists the operations.")
     }
 
     pub fn method_not_allowed(allowed: Vec<&'static str>) -> Self {
@@ -68,7 +75,8 @@ impl Problem {
     pub fn key_reused() -> Self {
         Self::new(
             Code::IdempotencyKeyReused,
-            "This key already names another request of yours. Nothing was done. A new request needs a new key.",
+            "This key already names another request of yours; nothing was done. To repeat that one, send it exactly as it \
+             was. Only a new intent needs a new key: under it, the call is made a second time.",
         )
     }
 
@@ -114,7 +122,10 @@ impl Problem {
     }
 
     pub fn shipping_unavailable(option: &str, reason: UnavailableReason) -> Self {
-        let detail = format!("The shipping option {option:?} can't be had ({}).", reason.as_str());
+        let detail = format!(
+            "The shipping option {option:?} can't be had ({}). Choose another option or address, under a new key.",
+            reason.as_str()
+        );
         Self::new(Code::ShippingUnavailable, detail).with(|facts| facts.reason = Some(reason))
     }
 
@@ -141,7 +152,8 @@ impl Problem {
 
     pub fn attempt_pending(other: ConfirmationId, wait: Duration) -> Self {
         let detail = format!(
-            "The outcome of an equal attempt is not known yet. Settle it first: POST /confirm-checkout/{other} again."
+            "The outcome of an equal attempt is not known yet. Settle it first: POST /confirm-checkout/{other} again. \
+             Send this one again only if a second purchase is wanted."
         );
         Self::new(Code::AttemptPending, detail).with(|facts| facts.confirmation_id = Some(other)).after(wait)
     }
@@ -149,24 +161,28 @@ impl Problem {
     pub fn confirmation_mismatch(plan: Plan, digest: Digest) -> Self {
         Self::new(
             Code::ConfirmationMismatch,
-            "You expected another total or plan than this confirmation holds. Nothing was charged; it is still pending.",
+            "You expected another total or plan than this confirmation holds. Nothing was charged; it is still pending. \
+             Confirm this plan only if it is wanted as it is; else cancel it.",
         )
         .with(|facts| (facts.plan, facts.plan_digest) = (Some(plan), Some(digest)))
     }
 
-    pub fn wrong_operation(operation: &str) -> Self {
-        Self::new(Code::WrongOperation, format!("This confirmation is for {operation}. It is unchanged."))
+    pub fn wrong_operation(confirm_path: &str) -> Self {
+        Self::new(Code::WrongOperation, format!("It is unchanged. Confirm it with POST {confirm_path} instead."))
     }
 
     pub fn confirmation_cancelled() -> Self {
         Self::new(
             Code::ConfirmationCancelled,
-            "It was cancelled and nothing was charged. Propose again if still wanted.",
+            "It was cancelled and nothing was charged. If it is still wanted, propose again under a new key.",
         )
     }
 
     pub fn confirmation_expired() -> Self {
-        Self::new(Code::ConfirmationExpired, "It has expired and nothing was charged. Propose again if still wanted.")
+        Self::new(
+            Code::ConfirmationExpired,
+            "It has expired and nothing was charged. If it is still wanted, propose again under a new key.",
+        )
     }
 
     pub fn nothing_to_cancel() -> Self {
@@ -176,6 +192,12 @@ impl Problem {
     pub fn confirmation_decided(order: Option<OrderId>) -> Self {
         Self::new(Code::ConfirmationDecided, "It was decided already and can't be cancelled any more.")
             .with(|facts| facts.order_id = order)
+    }
+
+    pub fn too_late_to_cancel(id: &ConfirmationId, wait: Duration) -> Self {
+        let detail =
+            format!("It is being confirmed and can't be cancelled now. GET /confirmations/{id} shows the end.");
+        Self::new(Code::OperationInFlight, detail).after(wait)
     }
 
     pub fn operation_in_flight(wait: Duration) -> Self {
@@ -189,8 +211,8 @@ impl Problem {
     pub fn payment_declined(confirmation: ConfirmationId, reason: String) -> Self {
         Self::new(
             Code::PaymentDeclined,
-            "The provider declined the payment; nothing was charged and nothing is held. Propose again, with another \
-             payment method or after asking the customer.",
+            "The provider declined the payment; nothing was charged and nothing is held. Ask the customer, then \
+             propose again under a new key, with another payment method.",
         )
         .with(|facts| (facts.confirmation_id, facts.decline_reason) = (Some(confirmation), Some(reason)))
     }

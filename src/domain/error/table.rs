@@ -48,7 +48,7 @@ words! {
     pub enum Recovery {
         /// Send the same request with the same key, after `Retry-After`.
         RetrySameKey = "retry_same_key",
-        /// Correct the request; nothing was stored under its key.
+        /// Correct the request. Nothing was stored under its key.
         FixRequest = "fix_request",
         /// This key is spent: change the request and send it with a new one.
         NewKey = "new_key",
@@ -58,6 +58,20 @@ words! {
         AskHuman = "ask_human",
         /// Nothing is left to do.
         Stop = "stop",
+    }
+}
+
+impl Recovery {
+    /// The verb as a sentence, for the problem's page.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Recovery::RetrySameKey => "Send the same request with the same key, after Retry-After.",
+            Recovery::FixRequest => "Correct the request.",
+            Recovery::NewKey => "Change the request, and send it with a new key.",
+            Recovery::ProposeAgain => "Make a new proposal, with a new key.",
+            Recovery::AskHuman => "A person has to look at it.",
+            Recovery::Stop => "Nothing is left to do.",
+        }
     }
 }
 
@@ -111,7 +125,7 @@ impl Code {
             Code::IdempotencyKeyExpired => (410, "The key's answer is no longer kept", Stop, No),
             Code::PayloadTooLarge => (413, "The body is too large", FixRequest, No),
             Code::UnsupportedMediaType => (415, "The body must be application/json", FixRequest, No),
-            Code::ValidationFailed => (422, "A value is out of range", FixRequest, No),
+            Code::ValidationFailed => (422, "A value is not acceptable", FixRequest, No),
             Code::IdempotencyKeyReused => (422, "The key belongs to another request", NewKey, No),
             Code::InternalError => (500, "Something went wrong on our side", RetrySameKey, No),
             Code::StorageUnavailable => (503, "The database didn't answer", RetrySameKey, No),
