@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::domain::actor::{Scope, Scopes};
+use crate::domain::ids::ActorId;
 use crate::effects::Retention;
 use crate::operations::Settings;
 use crate::operations::authenticate::DemoActors;
@@ -114,7 +115,8 @@ pub enum ActorCommand {
     /// From now on its key opens nothing.
     Disable {
         /// `act_…`, as `list` shows it.
-        id: String,
+        #[arg(value_parser = actor_id)]
+        id: ActorId,
         #[command(flatten)]
         database: DatabaseArgs,
     },
@@ -195,6 +197,10 @@ fn span(text: &str) -> Result<Duration, String> {
     let longest = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     let in_range = (Duration::from_millis(1)..=longest).contains(&span);
     in_range.then_some(span).ok_or_else(|| "expected at least 1ms and at most 100 years".into())
+}
+
+fn actor_id(text: &str) -> Result<ActorId, String> {
+    ActorId::parse(text).ok_or_else(|| "expected an actor's id (act_…)".into())
 }
 
 fn scopes(text: &str) -> Result<Scopes, String> {

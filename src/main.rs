@@ -5,7 +5,6 @@ use countersign::app::App;
 use countersign::clock::Clock;
 use countersign::config::{ActorCommand, Cli, Command, DatabaseArgs, ServeArgs};
 use countersign::domain::error::Problem;
-use countersign::domain::ids::ActorId;
 use countersign::effects::Retention;
 use countersign::operations::actors;
 use countersign::store::Store;
@@ -108,7 +107,6 @@ async fn actor(command: ActorCommand) -> Result<(), Failure> {
             }
         }
         ActorCommand::Disable { id, database } => {
-            let id = ActorId::parse(&id).ok_or_else(|| Failure::Usage(format!("{id} is not an actor's id (act_…)")))?;
             actors::disable(&open(&database)?, id).await.map_err(failed)?;
         }
     }

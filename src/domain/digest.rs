@@ -2,12 +2,12 @@
 
 use super::operation::Operation;
 use super::words::text_newtype;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 /// `sha256:` and 64 hex digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[derive(Serialize, Deserialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+#[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 #[schema(value_type = String, pattern = "^sha256:[0-9a-f]{64}$")]
 pub struct Digest(String);

@@ -2,13 +2,13 @@
 //! say what they name; product ids are the merchant's own SKUs.
 
 use super::words::text_newtype;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[derive(diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
         #[diesel(sql_type = diesel::sql_types::Text)]
         #[schema(value_type = String, pattern = "^[a-z]{3}_[0-9a-f]{32}$")]
         pub struct $name(String);
@@ -46,7 +46,7 @@ ids! {
 
 /// A merchant's SKU: `[A-Za-z0-9_-]{1,64}`, case-sensitive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[derive(Serialize, Deserialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+#[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 #[schema(value_type = String, pattern = "^[A-Za-z0-9_-]{1,64}$", example = "MUG-BLUE")]
 pub struct ProductId(String);

@@ -73,7 +73,7 @@ impl ProviderKey {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Some(Self(text.to_owned()))
+        text.strip_prefix("countersign-").and_then(PaymentId::parse).map(|payment| Self::of(&payment))
     }
 
     pub fn as_str(&self) -> &str {

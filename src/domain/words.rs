@@ -25,7 +25,8 @@ macro_rules! text_column {
     };
 }
 
-/// A checked text that is shown as it is: `as_str`, `Display`, and a TEXT column. `parse` is the type's own.
+/// A checked text that is shown as it is: `as_str`, `Display`, JSON, and a TEXT column. `parse` is the type's own, and
+/// the only way in.
 macro_rules! text_newtype {
     ($name:ident) => {
         impl $name {
@@ -37,6 +38,13 @@ macro_rules! text_newtype {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).ok_or_else(|| serde::de::Error::custom(concat!("not a ", stringify!($name))))
             }
         }
 
