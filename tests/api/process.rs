@@ -41,11 +41,6 @@ impl Process {
         Caller::new(&self.http, &self.url, SHOPPER)
     }
 
-    /// Sends a request whose answer may never come.
-    pub async fn attempt(&self, request: reqwest::RequestBuilder) -> Option<u16> {
-        request.send().await.ok().map(|response| response.status().as_u16())
-    }
-
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         self.child.wait().unwrap()
