@@ -163,7 +163,11 @@ async fn f27_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_do
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
-    let app = TestApp::with(|config| config.settings.worker_interval = Duration::from_millis(1)).await;
+    let app = TestApp::with(|config| {
+        config.settings.worker_interval = Duration::from_millis(1);
+        config.settings.provider_timeout = Duration::from_secs(10);
+    })
+    .await;
     for i in 0..60 {
         app.shopper().proposed(&format!("old{i}"), &mugs()).await;
     }
