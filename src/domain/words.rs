@@ -57,7 +57,7 @@ macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        #[derive(serde::Serialize, serde::Deserialize)]
         #[derive(diesel::AsExpression, diesel::FromSqlRow)]
         #[diesel(sql_type = diesel::sql_types::Text)]
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
@@ -73,6 +73,18 @@ macro_rules! words {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }
         }
+
+        // utoipa's derive doesn't see a rename that a macro hands on.
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                utoipa::openapi::schema::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .enum_values(Some([$($word,)+]))
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
 
         $crate::domain::words::text_column!($name);
     };

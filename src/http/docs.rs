@@ -11,7 +11,7 @@ pub async fn openapi_json(state: web::Data<State>) -> HttpResponse {
 
 #[get("/docs")]
 pub async fn docs() -> HttpResponse {
-    let config = serde_json::json!({"url": "/openapi.json", "telemetry": false, "agent": {"disabled": true}});
+    let config = serde_json::json!({"url": "/openapi.json", "telemetry": false, "withDefaultFonts": false, "agent": {"disabled": true}});
     let page = scalar_api_reference::scalar_html(&config, Some("/docs/scalar.js"));
     HttpResponse::Ok().content_type("text/html; charset=utf-8").body(page)
 }

@@ -136,6 +136,16 @@ async fn routes_catalogue_and_document_name_the_same_operations() {
 }
 
 #[test]
+fn enums_are_documented_as_they_are_sent() {
+    let schemas = &document()["components"]["schemas"];
+    let words = |name: &str| schemas[name]["enum"].as_array().unwrap().clone();
+    assert_eq!(words("Currency"), ["USD", "EUR", "JPY", "KWD"]);
+    assert!(words("Recovery").contains(&"retry_same_key".into()));
+    assert!(words("Status").contains(&"pending".into()));
+    assert!(words("Code").contains(&"outcome_unknown".into()));
+}
+
+#[test]
 fn every_reference_in_the_document_leads_somewhere() {
     let document = document();
     let text = document.to_string();
