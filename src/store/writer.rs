@@ -163,8 +163,12 @@ fn serve(mut messages: mpsc::Receiver<Message>, mut connection: Connection, batc
             connection.open = None;
         }
         if closing {
-            return;
+            break;
         }
+    }
+    // Everything is in the database file itself then, whichever connection closes last. Without it nothing is lost.
+    if let Ok(conn) = connection.get() {
+        let _ = conn.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 }
 
