@@ -78,7 +78,7 @@ async fn a_slow_answer_within_the_time_out_is_an_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_answer_after_the_time_out_is_unknown_and_then_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::with(|config| config.sandbox_delay = Duration::from_secs(60)).await;
     let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
     app.shopper().confirm(&id).await.assert_problem(503, "outcome_unknown");
     assert_eq!(app.shopper().confirm(&id).await.status, 200);

@@ -50,7 +50,7 @@ impl TestApp {
                 confirmation_ttl: TTL,
                 max_pending: 100,
                 retention: Retention::DEFAULT,
-                provider_timeout: Duration::from_millis(250),
+                provider_timeout: Duration::from_secs(1),
                 lease: Duration::from_secs(30),
                 worker_interval: Duration::from_secs(3600),
             },
