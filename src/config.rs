@@ -81,7 +81,7 @@ pub struct ServeArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct DatabaseArgs {
-    /// `sqlite://` and a path. `DATABASE_URL` works too.
+    /// `sqlite://` and a path. `DATABASE_URL` works too. [default: sqlite://data/countersign.db]
     #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_parser = sqlite_path)]
     pub database_url: Option<PathBuf>,
 }
@@ -97,9 +97,10 @@ pub enum ActorCommand {
     /// Make an actor and print its key, once. Only the key's SHA-256 is kept.
     Create {
         /// The account's name; it is made if there is none.
-        #[arg(long)]
+        #[arg(long, value_parser = label)]
         account: String,
-        #[arg(long)]
+        /// What the actor is called in lists.
+        #[arg(long, value_parser = label)]
         name: String,
         /// With commas between, for example catalog:read,checkout:propose
         #[arg(long, value_parser = scopes)]
@@ -197,6 +198,11 @@ fn span(text: &str) -> Result<Duration, String> {
     let longest = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     let in_range = (Duration::from_millis(1)..=longest).contains(&span);
     in_range.then_some(span).ok_or_else(|| "expected at least 1ms and at most 100 years".into())
+}
+
+fn label(text: &str) -> Result<String, String> {
+    let fit = (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control) && text.trim() == text;
+    fit.then(|| text.to_owned()).ok_or_else(|| "expected 1 to 100 characters, no control characters, trimmed".into())
 }
 
 fn actor_id(text: &str) -> Result<ActorId, String> {

@@ -43,8 +43,12 @@ async fn recover_undecided(context: Context) {
         async move {
             // The answer is stored for whoever asks.
             let request_id = format!("recovery-{id}");
-            if let Err(problem) = phases::recover(context, id, &request_id).await {
-                tracing::warn!(request_id, code = problem.code.as_str(), cause = problem.cause, "not recovered yet");
+            match phases::recover(context, id, &request_id).await {
+                Ok(Some(settled)) => tracing::info!(request_id, status = settled.answer.status, "settled"),
+                Ok(None) => {}
+                Err(problem) => {
+                    tracing::warn!(request_id, code = problem.code.as_str(), cause = problem.cause, "not settled yet");
+                }
             }
         }
     };

@@ -167,6 +167,7 @@ fn a_bad_value_is_one_clear_line_and_exit_code_2() {
         (&["serve", "--no-such-flag"], "no-such-flag"),
         (&["serve", "--bind", "nowhere"], "bind"),
         (&["actor", "create", "--account", "a", "--name", "n", "--scopes", "all"], "scopes"),
+        (&["actor", "create", "--account", "a", "--name", "", "--scopes", "catalog:read"], "name"),
         (&["actor", "disable", "nobody"], "act_"),
     ] {
         let (code, out, err) = run(dir.path(), args);
