@@ -49,12 +49,21 @@ impl CheckoutRequest {
         lines
     }
 
+    /// The lines in the order in which products are locked: by id.
+    pub fn lines_by_product(&self) -> Vec<Item> {
+        let mut lines = self.lines();
+        lines.sort_by(|a, b| a.product_id.cmp(&b.product_id));
+        lines
+    }
+
+    pub fn product_ids(&self) -> Vec<ProductId> {
+        self.items.iter().map(|item| item.product_id.clone()).collect()
+    }
+
     /// What makes two checkouts attempts at the same purchase, whatever their keys: products and quantities, address,
     /// payment method.
     pub fn attempt_digest(&self) -> Digest {
-        let mut lines = self.lines();
-        lines.sort_by(|a, b| a.product_id.cmp(&b.product_id));
-        Digest::of(&(lines, &self.shipping_address, &self.payment_method))
+        Digest::of(&(self.lines_by_product(), &self.shipping_address, &self.payment_method))
     }
 }
 

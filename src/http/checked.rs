@@ -2,12 +2,11 @@
 //! → JSON → values. Nothing is stored and no claim is looked up before all of them hold.
 
 use super::State;
-use super::envelope::{IDEMPOTENCY_KEY, RequestId, Seen};
+use super::envelope::{IDEMPOTENCY_KEY, RequestId, Requested, Seen};
 use super::json;
 use crate::domain::actor::{Caller, Scope};
 use crate::domain::error::Problem;
 use crate::domain::key::IdempotencyKey;
-use crate::domain::operation::Operation;
 use crate::effects::{EffectProfile, KeyRule};
 use crate::operations::authenticate::authenticate;
 use crate::operations::{Call, Context};
@@ -101,10 +100,9 @@ async fn check<B: Body>(request: HttpRequest, payload: Payload) -> Result<Checke
 }
 
 fn profile(request: &HttpRequest) -> Result<&'static EffectProfile, Problem> {
-    request
-        .match_pattern()
-        .and_then(|path| Operation::at(request.method().as_str(), &path))
-        .map(Operation::profile)
+    let requested = request.extensions().get::<Requested>().copied();
+    requested
+        .map(|Requested(operation)| operation.profile())
         .ok_or_else(|| Problem::internal("a route without an operation"))
 }
 
@@ -174,7 +172,8 @@ fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>
 
 async fn read_body<B: Body>(request: &HttpRequest, mut payload: Payload) -> Result<Vec<u8>, Problem> {
     let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if !is_json(request) && (declared.unwrap_or(0) > 0 || B::absent().is_none()) {
+    let json = is_json(request);
+    if !json && (declared.unwrap_or(0) > 0 || B::absent().is_none()) {
         return Err(Problem::unsupported_media_type());
     }
     if declared.is_some_and(|length| length > MAX_BODY as u64) {
@@ -182,7 +181,7 @@ async fn read_body<B: Body>(request: &HttpRequest, mut payload: Payload) -> Resu
     }
     let bytes = tokio::time::timeout(BODY_TIMEOUT, collect(&mut payload)).await.map_err(Problem::request_timeout)??;
     // A chunked body shows only now whether it is one.
-    if !is_json(request) && !bytes.is_empty() {
+    if !json && !bytes.is_empty() {
         return Err(Problem::unsupported_media_type());
     }
     Ok(bytes)

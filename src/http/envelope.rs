@@ -22,6 +22,10 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub struct RequestId(pub String);
 
+/// The operation behind the request's route, looked up once.
+#[derive(Clone, Copy)]
+pub struct Requested(pub Operation);
+
 /// What the checks learned of a call, for the log and the echo.
 #[derive(Clone, Default)]
 pub struct Seen {
@@ -54,6 +58,9 @@ pub async fn envelope(
     let id = request_id(request.headers());
     request.extensions_mut().insert(RequestId(id.clone()));
     let operation = request.match_pattern().and_then(|path| Operation::at(request.method().as_str(), &path));
+    if let Some(operation) = operation {
+        request.extensions_mut().insert(Requested(operation));
+    }
     let span = tracing::info_span!(
         "request",
         id,

@@ -7,7 +7,7 @@ use crate::domain::checkout::CheckoutRequest;
 use crate::domain::confirmation::{Confirmation, Purpose, Status};
 use crate::domain::digest::{Digest, Fingerprint};
 use crate::domain::error::{Problem, UnavailableReason};
-use crate::domain::ids::{ActorId, ConfirmationId, ProductId};
+use crate::domain::ids::{ActorId, ConfirmationId};
 use crate::domain::operation::Operation;
 use crate::domain::plan::{Plan, Warning, WarningCode, plan};
 use crate::domain::time::Timestamp;
@@ -93,8 +93,7 @@ pub(super) fn warnings(
 
 /// Due confirmations that hold what is needed expire now, so that nothing depends on the worker.
 fn free_what_is_due(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> Result<(), Problem> {
-    let products: Vec<ProductId> = request.lines().into_iter().map(|line| line.product_id).collect();
-    let due = confirmations::due_holding(db, &products, &request.discount_codes, now)?;
+    let due = confirmations::due_holding(db, &request.product_ids(), &request.discount_codes, now)?;
     expire::expire(db, &due, now)?;
     Ok(())
 }
@@ -122,9 +121,7 @@ fn refuse_too_many(db: &mut Db, actor: &ActorId, limit: i64, now: Timestamp) -> 
 /// another writer was faster, its numbers are the answer.
 fn hold(db: &mut Db, confirmation: &Confirmation, request: &CheckoutRequest, now: Timestamp) -> Result<(), Problem> {
     let id = &confirmation.confirmation_id;
-    let mut lines = request.lines();
-    lines.sort_by(|a, b| a.product_id.cmp(&b.product_id));
-    for line in lines {
+    for line in request.lines_by_product() {
         if !holds::hold_stock(db, id, &line.product_id, line.quantity)? {
             current_plan(db, request, now)?;
             return Err(Problem::overloaded(format!("stock of {} moved under a plan", line.product_id)));

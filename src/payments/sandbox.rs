@@ -258,11 +258,8 @@ fn entry(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<Option<E
     ledger::table.find(key).select(Entry::as_select()).first(conn).optional()
 }
 
-/// Charges, once a key: the second time it only reads what the first one did.
+/// Charges. The caller has seen in the same transaction that the key isn't booked; the ledger refuses it twice.
 fn book(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Decision> {
-    if let Some(entry) = entry(conn, key)? {
-        return Ok(entry.decision());
-    }
     let charge: ChargeRequest =
         serde_json::from_str(request).map_err(|e| diesel::result::Error::DeserializationError(e.into()))?;
     let declined = charge.payment_method == Method::Declined;

@@ -83,9 +83,8 @@ pub fn products(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<B
 
 /// Everything that one request can touch, as it is now.
 pub fn for_checkout(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> QueryResult<Catalogue> {
-    let ids: Vec<ProductId> = request.items.iter().map(|item| item.product_id.clone()).collect();
     Ok(Catalogue {
-        products: products(db, &ids, now)?,
+        products: products(db, &request.product_ids(), now)?,
         shipping: shipping(db, &request.shipping_option)?,
         tax_rates: rates(db, &request.shipping_address.country)?,
         discounts: codes(db, &request.discount_codes, now)?,

@@ -15,10 +15,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Short provider time-outs and leases, so that real time is enough.
+    /// The demo, with short provider time-outs and leases, so that real time is enough.
     pub fn start(dir: &Path, failpoints: &str, flags: &[&str]) -> Self {
+        Self::serve(dir, failpoints, &[&["--demo"], flags].concat())
+    }
+
+    fn serve(dir: &Path, failpoints: &str, flags: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
-            .args(["serve", "--demo", "--bind", "127.0.0.1:0"])
+            .args(["serve", "--bind", "127.0.0.1:0"])
             .args(flags)
             .current_dir(dir)
             .env("FAILPOINTS", failpoints)
@@ -130,21 +134,8 @@ async fn without_the_demo_its_keys_open_nothing() {
     let demo = Process::start(dir.path(), "", &[]);
     assert_eq!(demo.shopper().get("/products/MUG-BLUE").await.status, 200);
     drop(demo);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
-        .args(["serve", "--bind", "127.0.0.1:0"])
-        .current_dir(dir.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url =
-        line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().trim_end_matches(',').to_owned();
-    let http = reqwest::Client::new();
-    Caller::new(&http, &url, SHOPPER).get("/products/MUG-BLUE").await.assert_problem(401, "unauthenticated");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let process = Process::serve(dir.path(), "", &[]);
+    process.shopper().get("/products/MUG-BLUE").await.assert_problem(401, "unauthenticated");
 }
 
 fn run(dir: &Path, args: &[&str]) -> (i32, String, String) {
