@@ -93,6 +93,20 @@ fn the_database_is_known_to_the_store_and_the_sandbox_alone() {
     }
 }
 
+#[test]
+fn every_file_that_the_documents_link_to_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for document in ["README.md", "ARCHITECTURE.md"] {
+        let text = fs::read_to_string(root.join(document)).unwrap();
+        let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+        let links: Vec<&str> = links.filter(|link| !link.starts_with("http")).collect();
+        assert!(!links.is_empty(), "{document} links to nothing");
+        for link in links {
+            assert!(root.join(link).exists(), "{document} links to {link}");
+        }
+    }
+}
+
 fn document() -> Value {
     let document = http::document(Retention::DEFAULT);
     serde_json::to_value(&document).unwrap()
