@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::demo;
 use crate::http::{self, State};
 use crate::operations::authenticate::DemoActors;
+use crate::operations::tally::Tally;
 use crate::operations::{Context, Tasks};
 use crate::payments::sandbox::Sandbox;
 use crate::store::Store;
@@ -44,6 +45,7 @@ impl App {
             provider: Arc::new(sandbox),
             settings: config.settings,
             tasks: Tasks::on_current_runtime(),
+            tally: Tally::default(),
         };
         let document = http::document(config.settings.retention).to_pretty_json().map_err(|e| e.to_string())?;
         let state = Data::new(State { context: context.clone(), demo: config.demo, document });
@@ -76,6 +78,7 @@ impl App {
             self.stop.cancel();
             handle.stop(true).await;
             self.context.tasks.finish().await;
+            workers::write_tally(&self.context).await;
         };
         if tokio::time::timeout(self.shutdown_grace, finish).await.is_err() {
             tracing::warn!("stopped before everything had finished; the rest is recovered at the next start");

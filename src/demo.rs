@@ -5,11 +5,12 @@ use crate::domain::digest::sha256_hex;
 use crate::domain::error::Problem;
 use crate::domain::ids::{ActorId, ProductId};
 use crate::domain::money::{Currency, Money};
-use crate::domain::product::TaxClass;
+use crate::domain::product::{Category, TaxClass};
+use crate::domain::product_update::Listing;
 use crate::domain::time::Timestamp;
 use crate::store::actors::{self, Actor};
-use crate::store::catalogue::{self, DiscountRow, ProductRow, ShippingRow, TaxRow};
-use crate::store::{Db, Store};
+use crate::store::catalogue::{self, DiscountRow, ShippingRow, TaxRow};
+use crate::store::{Db, Store, products};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -38,7 +39,7 @@ struct SeedProduct {
     product_id: ProductId,
     title: String,
     description: String,
-    category: String,
+    category: Category,
     price: Money,
     tax_class: TaxClass,
     stock: i64,
@@ -109,20 +110,18 @@ fn add_actor(db: &mut Db, key: &str, account: &str, scopes: &[Scope], now: Times
 
 fn add_products(db: &mut Db, now: Timestamp) -> Result<(), Problem> {
     for seed in read::<SeedProduct>(include_str!("../seed/products.json"))? {
-        let row = ProductRow {
-            product_id: seed.product_id,
+        let listing = Listing {
             title: seed.title,
             description: seed.description,
             category: seed.category,
-            price_minor: seed.price.minor(),
-            currency: seed.price.currency(),
+            price: seed.price,
             tax_class: seed.tax_class,
             stock: seed.stock,
-            held: 0,
-            version: 1,
-            updated_at: now,
         };
-        catalogue::insert_product(db, &row)?;
+        let made = products::create(db, &seed.product_id, &listing, None, now)?;
+        if !made && !products::is_indexed(db, &seed.product_id)? {
+            products::index(db, &seed.product_id, &listing)?;
+        }
     }
     Ok(())
 }

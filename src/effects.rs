@@ -84,7 +84,7 @@ pub struct EffectProfile {
     /// What stands in for the key, where it is natural.
     pub natural_key: Option<&'static str>,
     pub retention: RetentionClass,
-    /// Any one of them is enough.
+    /// Any one of them is enough; where there are none, every actor may call it.
     pub scopes: &'static [Scope],
     pub side_effects: &'static [&'static str],
     pub dry_run: Option<Operation>,
@@ -114,20 +114,49 @@ const READ: EffectProfile = EffectProfile {
 const PRODUCT_TEXTS: &[&str] = &["title", "description"];
 const ADDRESS_TEXTS: &[&str] = &["shipping_address"];
 const PLAN_TEXTS: &[&str] = &["plan.shipping_address", "plan.lines.title"];
+const ORDER_TEXTS: &[&str] = &["shipping_address", "plan.shipping_address", "plan.lines.title"];
 const ANY_CONFIRMATION: &[Scope] = &[Scope::CheckoutPropose, Scope::RefundsCreate, Scope::RefundsConfirm];
 
 impl Operation {
     pub const fn profile(self) -> &'static EffectProfile {
         match self {
+            Operation::SearchProducts => &EffectProfile {
+                path: "/products",
+                scopes: &[Scope::CatalogRead],
+                untrusted_inputs: &["products.title", "products.description"],
+                ..READ
+            },
             Operation::GetProduct => &EffectProfile {
                 path: "/products/{product_id}",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: PRODUCT_TEXTS,
                 ..READ
             },
-            Operation::BatchGetProducts => {
-                &EffectProfile { method: "POST", path: "/products-batch-get", scopes: &[Scope::CatalogRead], ..READ }
-            }
+            Operation::BatchGetProducts => &EffectProfile {
+                method: "POST",
+                path: "/products-batch-get",
+                scopes: &[Scope::CatalogRead],
+                untrusted_inputs: &["products.title", "products.description"],
+                ..READ
+            },
+            Operation::BatchSearchProducts => &EffectProfile {
+                method: "POST",
+                path: "/products-batch-search",
+                scopes: &[Scope::CatalogRead],
+                untrusted_inputs: &["results.products.title", "results.products.description"],
+                ..READ
+            },
+            Operation::BatchUpdateProducts => &EffectProfile {
+                method: "POST",
+                path: "/products-batch-update",
+                effect: Effect::Reversible,
+                key: KeyRule::Required,
+                scopes: &[Scope::CatalogWrite],
+                side_effects: &["makes and changes products", "sets stock"],
+                compensate: Some(Operation::BatchUpdateProducts),
+                untrusted_inputs: &["updates.set.title", "updates.set.description"],
+                ..READ
+            },
             Operation::DryRunCheckout => &EffectProfile {
                 method: "POST",
                 path: "/checkout-dry-run",
@@ -147,6 +176,12 @@ impl Operation {
                 confirm: Some(Operation::ConfirmCheckout),
                 compensate: Some(Operation::CancelConfirmation),
                 untrusted_inputs: ADDRESS_TEXTS,
+                ..READ
+            },
+            Operation::ListConfirmations => &EffectProfile {
+                path: "/confirmations",
+                scopes: ANY_CONFIRMATION,
+                untrusted_inputs: &["confirmations.plan.shipping_address", "confirmations.plan.lines.title"],
                 ..READ
             },
             Operation::GetConfirmation => &EffectProfile {
@@ -182,10 +217,41 @@ impl Operation {
             Operation::GetOrder => &EffectProfile {
                 path: "/orders/{order_id}",
                 scopes: &[Scope::OrdersRead],
-                untrusted_inputs: PLAN_TEXTS,
+                untrusted_inputs: ORDER_TEXTS,
                 ..READ
             },
+            Operation::ListOrders => &EffectProfile {
+                path: "/orders",
+                scopes: &[Scope::OrdersRead],
+                untrusted_inputs: &[
+                    "orders.shipping_address",
+                    "orders.plan.shipping_address",
+                    "orders.plan.lines.title",
+                ],
+                ..READ
+            },
+            Operation::SetShippingAddress => &EffectProfile {
+                method: "PUT",
+                path: "/orders/{order_id}/shipping-address",
+                effect: Effect::Idempotent,
+                key: KeyRule::Natural,
+                natural_key: Some("order_id"),
+                scopes: &[Scope::OrdersWrite],
+                side_effects: &["replaces where the order goes"],
+                compensate: Some(Operation::SetShippingAddress),
+                untrusted_inputs: ADDRESS_TEXTS,
+                ..READ
+            },
+            Operation::GetOperationStatus => {
+                &EffectProfile { path: "/operation-status", untrusted_inputs: &["response"], ..READ }
+            }
+            Operation::GetTask => &EffectProfile { path: "/tasks/{task_id}", ..READ },
         }
+    }
+
+    /// Those whose keys are kept this way.
+    pub fn retained(class: RetentionClass) -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|operation| operation.profile().retention == class).collect()
     }
 
     /// The operation behind a route.
@@ -247,7 +313,8 @@ mod tests {
     fn every_write_is_harmless_to_repeat() {
         for operation in Operation::ALL {
             let profile = operation.profile();
-            assert!(!profile.scopes.is_empty(), "{operation:?} is open to everyone");
+            let open = matches!(operation, Operation::GetOperationStatus | Operation::GetTask);
+            assert_eq!(profile.scopes.is_empty(), open, "{operation:?}");
             assert_eq!(profile.key == KeyRule::None, profile.effect == Effect::Pure, "{operation:?}");
             assert_eq!(profile.key == KeyRule::Natural, profile.natural_key.is_some(), "{operation:?}");
             assert_eq!(profile.effect == Effect::Pure, profile.side_effects.is_empty(), "{operation:?}");

@@ -42,6 +42,8 @@ ids! {
     ActorId = "act";
     /// An account: `acc_…`.
     AccountId = "acc";
+    /// A change of a product's stock: `stc_…`.
+    StockChangeId = "stc";
 }
 
 /// A merchant's SKU: `[A-Za-z0-9_-]{1,64}`, case-sensitive.

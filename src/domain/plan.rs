@@ -269,6 +269,7 @@ pub(super) fn too_large(_: OutOfRange) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use super::super::product::Category;
     use super::*;
     use crate::domain::checkout::Guards;
     use crate::domain::discount::{Discount, DiscountKind};
@@ -285,7 +286,7 @@ mod tests {
             product_id: ProductId::parse(&format!("P{id}")).unwrap(),
             title: "A mug".into(),
             description: String::new(),
-            category: "mugs".into(),
+            category: Category::other(),
             price,
             available: 1_000,
             version: 1,

@@ -3,12 +3,11 @@
 
 use super::State;
 use super::envelope::{IDEMPOTENCY_KEY, RequestId, Requested, Seen};
-use super::json;
-use crate::domain::actor::{Caller, Scope};
+use super::{json, query};
 use crate::domain::error::Problem;
 use crate::domain::key::IdempotencyKey;
 use crate::effects::{EffectProfile, KeyRule};
-use crate::operations::authenticate::authenticate;
+use crate::operations::authenticate::{authenticate, authorize};
 use crate::operations::{Call, Context};
 use actix_web::dev::Payload;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName};
@@ -23,52 +22,67 @@ const MAX_BODY: usize = 256 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const AGENT_TASK_ID: HeaderName = HeaderName::from_static("agent-task-id");
 
-/// A call that has passed every check, with its body parsed.
-pub struct Checked<B> {
+/// A call that has passed every check, with its input parsed.
+pub struct Checked<I> {
     pub call: Call,
-    pub body: B,
+    pub input: I,
     request: HttpRequest,
 }
 
-impl<B> Checked<B> {
-    /// An id from the path. One that can't exist isn't found.
+impl<I> Checked<I> {
+    /// The id in the path. One that can't exist isn't found.
     pub fn id<T>(&self, parse: fn(&str) -> Option<T>, what: &str) -> Result<T, Problem> {
-        let segment = self.request.match_info().iter().next().map(|(_, segment)| segment);
-        segment.and_then(parse).ok_or_else(|| Problem::not_found(what))
+        let segment = web::Path::<String>::extract(&self.request).into_inner().ok();
+        segment.and_then(|segment| parse(&segment)).ok_or_else(|| Problem::not_found(what))
+    }
+
+    /// The key that the header names as a parameter, where it doesn't make this call's repeat harmless.
+    pub fn named_key(&self) -> Result<IdempotencyKey, Problem> {
+        let key = sent_key(self.request.headers())?.ok_or_else(Problem::key_required)?;
+        remember(&self.request, |seen| seen.key = Some(key.clone()));
+        Ok(key)
     }
 }
 
-/// A request body: how it reads from JSON, and whether it may be left out.
-pub trait Body: Sized {
-    type Json: serde::de::DeserializeOwned;
-
-    /// What a call without a body means. None: a body is required.
-    fn absent() -> Option<Self>;
-
-    /// All values at once: each that is out of range or notation is a fault.
-    fn validate(json: Self::Json, context: &Context) -> Result<Self, Problem>;
+/// Where an operation's input stands. The other place has to be empty: a parameter that nobody reads could be one that
+/// somebody relies on (`?dry_run=true`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Body,
+    Query,
 }
 
-/// No body. An empty object is let pass, since some clients send one with everything.
-pub struct NoBody;
+/// What an operation is given: how it reads, and whether it may be left out.
+pub trait Input: Sized {
+    const SOURCE: Source = Source::Body;
+    type Raw: serde::de::DeserializeOwned;
+
+    /// What a call without a body means. None: a body is required.
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    /// All values at once: each that is out of range or notation is a fault.
+    fn validate(raw: Self::Raw, context: &Context) -> Result<Self, Problem>;
+}
+
+/// Neither query nor body. An empty object as the body is let pass, since some clients send one with everything.
+pub struct Nothing;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmptyObject {}
 
-impl Body for NoBody {
-    type Json = EmptyObject;
-
-    fn absent() -> Option<Self> {
-        Some(NoBody)
-    }
+impl Input for Nothing {
+    const SOURCE: Source = Source::Query;
+    type Raw = EmptyObject;
 
     fn validate(_: EmptyObject, _: &Context) -> Result<Self, Problem> {
-        Ok(NoBody)
+        Ok(Nothing)
     }
 }
 
-impl<B: Body + 'static> FromRequest for Checked<B> {
+impl<I: Input + 'static> FromRequest for Checked<I> {
     type Error = Problem;
     type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
 
@@ -77,26 +91,45 @@ impl<B: Body + 'static> FromRequest for Checked<B> {
     }
 }
 
-async fn check<B: Body>(request: HttpRequest, payload: Payload) -> Result<Checked<B>, Problem> {
+async fn check<I: Input>(request: HttpRequest, payload: Payload) -> Result<Checked<I>, Problem> {
     let state = request.app_data::<web::Data<State>>().ok_or_else(|| Problem::internal("no state"))?.clone();
     let profile = profile(&request)?;
     let caller = authenticate(&state.context, &bearer(request.headers())?, state.demo).await?;
     remember(&request, |seen| seen.actor = Some(caller.actor.clone()));
     authorize(&caller, profile)?;
 
-    no_query(&request)?;
     let key = key(request.headers(), profile)?;
     let task = task(request.headers())?;
     remember(&request, |seen| (seen.key, seen.task) = (key.clone(), task.clone()));
 
-    let bytes = read_body::<B>(&request, payload).await?;
-    let body = match B::absent() {
-        Some(absent) if bytes.is_empty() || bytes == b"null" => absent,
-        _ => B::validate(json::parse(&bytes)?, &state.context)?,
+    let body = read_body(&request, payload).await?;
+    let input = match I::SOURCE {
+        Source::Query => from_query(&request, &body, &state.context)?,
+        Source::Body => from_body(&request, &body, &state.context)?,
     };
     let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
     let request_id = request_id.ok_or_else(|| Problem::internal("no request id"))?;
-    Ok(Checked { call: Call { caller, key, task, request_id }, body, request })
+    Ok(Checked { call: Call { caller, key, task, request_id }, input, request })
+}
+
+fn from_query<I: Input>(request: &HttpRequest, body: &[u8], context: &Context) -> Result<I, Problem> {
+    if !is_nothing(body) {
+        json::parse::<EmptyObject>(body)?;
+    }
+    I::validate(query::parse(request.query_string())?, context)
+}
+
+fn from_body<I: Input>(request: &HttpRequest, body: &[u8], context: &Context) -> Result<I, Problem> {
+    query::parse::<EmptyObject>(request.query_string())?;
+    match I::absent() {
+        Some(absent) if is_nothing(body) => Ok(absent),
+        None if body.is_empty() && !is_json(request) => Err(Problem::unsupported_media_type()),
+        _ => I::validate(json::parse(body)?, context),
+    }
+}
+
+fn is_nothing(body: &[u8]) -> bool {
+    body.is_empty() || body == b"null"
 }
 
 fn profile(request: &HttpRequest) -> Result<&'static EffectProfile, Problem> {
@@ -126,40 +159,29 @@ fn bearer(headers: &HeaderMap) -> Result<String, Problem> {
     Ok(token.trim().to_owned())
 }
 
-fn authorize(caller: &Caller, profile: &EffectProfile) -> Result<(), Problem> {
-    if profile.scopes.iter().any(|scope| caller.scopes.allow(*scope)) {
-        return Ok(());
-    }
-    let needed: Vec<&str> = profile.scopes.iter().map(Scope::as_str).collect();
-    Err(Problem::insufficient_scope(&needed))
-}
-
-/// A parameter that nobody reads could be one that somebody relies on (`?dry_run=true`).
-fn no_query(request: &HttpRequest) -> Result<(), Problem> {
-    match request.query_string() {
-        "" => Ok(()),
-        _ => Err(Problem::malformed("This operation takes no query parameters.")),
-    }
-}
-
 fn key(headers: &HeaderMap, profile: &EffectProfile) -> Result<Option<IdempotencyKey>, Problem> {
-    if profile.key == KeyRule::None {
-        return Ok(None);
+    match profile.key {
+        KeyRule::None => Ok(None),
+        KeyRule::Natural => sent_key(headers),
+        KeyRule::Required => sent_key(headers)?.ok_or_else(Problem::key_required).map(Some),
     }
+}
+
+fn sent_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Problem> {
     let value = one(headers, &IDEMPOTENCY_KEY).map_err(|TwoLines| Problem::key_invalid())?;
-    match value {
-        Some(value) => IdempotencyKey::from_header(value).map(Some).ok_or_else(Problem::key_invalid),
-        None if profile.key == KeyRule::Required => Err(Problem::key_required()),
-        None => Ok(None),
-    }
+    value.map(|value| IdempotencyKey::from_header(value).ok_or_else(Problem::key_invalid)).transpose()
 }
 
 fn task(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let malformed = || Problem::malformed("Agent-Task-Id takes 1 to 128 visible ASCII characters, once.");
     let Some(value) = one(headers, &AGENT_TASK_ID).map_err(|TwoLines| malformed())? else { return Ok(None) };
-    let well_formed = (1..=128).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
-    let task = std::str::from_utf8(value).ok().filter(|_| well_formed);
-    task.map(|task| Some(task.to_owned())).ok_or_else(malformed)
+    std::str::from_utf8(value).ok().and_then(task_id).map(Some).ok_or_else(malformed)
+}
+
+/// 1 to 128 visible ASCII characters.
+pub fn task_id(text: &str) -> Option<String> {
+    let well_formed = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    well_formed.then(|| text.to_owned())
 }
 
 struct TwoLines;
@@ -170,10 +192,10 @@ fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>
     if lines.next().is_some() { Err(TwoLines) } else { Ok(first) }
 }
 
-async fn read_body<B: Body>(request: &HttpRequest, mut payload: Payload) -> Result<Vec<u8>, Problem> {
+async fn read_body(request: &HttpRequest, mut payload: Payload) -> Result<Vec<u8>, Problem> {
     let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let json = is_json(request);
-    if !json && (declared.unwrap_or(0) > 0 || B::absent().is_none()) {
+    if !json && declared.unwrap_or(0) > 0 {
         return Err(Problem::unsupported_media_type());
     }
     if declared.is_some_and(|length| length > MAX_BODY as u64) {

@@ -1,9 +1,9 @@
 //! Dry run, propose, confirm.
 
 use super::State;
-use super::checked::{Body, Checked};
+use super::address::{AddressBody, address};
+use super::checked::{Checked, Input};
 use super::json::{Faults, Integer, MoneyBody, Object};
-use crate::domain::address::Address;
 use crate::domain::checkout::{
     CheckoutRequest, DEFAULT_SHIPPING_OPTION, Guards, Item, MAX_DISCOUNT_CODES, MAX_ITEMS, MAX_QUANTITY,
 };
@@ -35,7 +35,7 @@ pub async fn dry_run_checkout(
     state: web::Data<State>,
     request: Checked<CheckoutRequest>,
 ) -> Result<impl Responder, Problem> {
-    dry_run::dry_run_checkout(&state.context, request.call, request.body).await.map(web::Json)
+    dry_run::dry_run_checkout(&state.context, request.call, request.input).await.map(web::Json)
 }
 
 /// Propose a checkout: hold price and stock, and get a confirmation.
@@ -54,7 +54,7 @@ pub async fn dry_run_checkout(
 )]
 #[post("/checkout")]
 pub async fn propose_checkout(state: web::Data<State>, request: Checked<CheckoutRequest>) -> Result<Reply, Problem> {
-    propose::propose_checkout(&state.context, request.call, request.body).await
+    propose::propose_checkout(&state.context, request.call, request.input).await
 }
 
 /// Confirm a proposed checkout: charge it and make the order, once.
@@ -71,7 +71,7 @@ pub async fn propose_checkout(state: web::Data<State>, request: Checked<Checkout
 #[post("/confirm-checkout/{confirmation_id}")]
 pub async fn confirm_checkout(state: web::Data<State>, request: Checked<Guards>) -> Result<Reply, Problem> {
     let id = request.id(ConfirmationId::parse, "confirmation")?;
-    confirm::confirm_checkout(&state.context, request.call, id, request.body).await
+    confirm::confirm_checkout(&state.context, request.call, id, request.input).await
 }
 
 /// What to buy, where to send it, how to pay.
@@ -109,27 +109,6 @@ pub struct ItemBody {
     quantity: Integer,
 }
 
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = AddressInput)]
-pub struct AddressBody {
-    #[schema(min_length = 1, max_length = 500, example = "Ada Lovelace")]
-    name: String,
-    #[schema(min_length = 1, max_length = 500, example = "1 Market Street")]
-    line1: String,
-    #[schema(min_length = 1, max_length = 500)]
-    line2: Option<String>,
-    #[schema(min_length = 1, max_length = 500, example = "San Francisco")]
-    city: String,
-    #[schema(min_length = 1, max_length = 500, example = "CA")]
-    region: Option<String>,
-    #[schema(min_length = 1, max_length = 500, example = "94105")]
-    postal_code: String,
-    /// ISO 3166-1 alpha-2, capitals.
-    #[schema(pattern = "^[A-Z]{2}$", example = "US")]
-    country: String,
-}
-
 /// What the plan is believed to be.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -143,17 +122,13 @@ pub struct GuardsBody {
     expected_plan_digest: Option<String>,
 }
 
-impl Body for CheckoutRequest {
-    type Json = CheckoutBody;
-
-    fn absent() -> Option<Self> {
-        None
-    }
+impl Input for CheckoutRequest {
+    type Raw = CheckoutBody;
 
     fn validate(body: CheckoutBody, context: &Context) -> Result<Self, Problem> {
         let mut faults = Faults::default();
         let items = items(&mut faults, body.items);
-        let shipping_address = address(&mut faults, body.shipping_address.0);
+        let shipping_address = address(&mut faults, "/shipping_address", body.shipping_address.0);
         let shipping_option = body.shipping_option.unwrap_or_else(|| DEFAULT_SHIPPING_OPTION.to_owned());
         let shipping_option = faults.text("/shipping_option", shipping_option);
         let discount_codes = discount_codes(&mut faults, body.discount_codes.unwrap_or_default());
@@ -174,8 +149,8 @@ impl Body for CheckoutRequest {
     }
 }
 
-impl Body for Guards {
-    type Json = GuardsBody;
+impl Input for Guards {
+    type Raw = GuardsBody;
 
     fn absent() -> Option<Self> {
         Some(Guards::default())
@@ -205,27 +180,6 @@ fn items(faults: &mut Faults, bodies: Vec<Object<ItemBody>>) -> Option<Vec<Item>
         items.push(product_id.map(|product_id| Item { product_id, quantity }));
     }
     items.into_iter().collect()
-}
-
-fn address(faults: &mut Faults, body: AddressBody) -> Option<Address> {
-    let name = faults.text("/shipping_address/name", body.name);
-    let line1 = faults.text("/shipping_address/line1", body.line1);
-    let line2 = body.line2.and_then(|line2| faults.text("/shipping_address/line2", line2));
-    let city = faults.text("/shipping_address/city", body.city);
-    let region = body.region.and_then(|region| faults.text("/shipping_address/region", region));
-    let postal_code = faults.text("/shipping_address/postal_code", body.postal_code);
-    let capitals = body.country.len() == 2 && body.country.bytes().all(|b| b.is_ascii_uppercase());
-    let country = capitals.then_some(body.country);
-    let country = faults.parsed("/shipping_address/country", country, "two capitals (ISO 3166-1 alpha-2)");
-    Some(Address {
-        name: name?,
-        line1: line1?,
-        line2,
-        city: city?,
-        region,
-        postal_code: postal_code?,
-        country: country?,
-    })
 }
 
 fn discount_codes(faults: &mut Faults, codes: Vec<String>) -> Vec<String> {

@@ -1,15 +1,33 @@
-//! Confirmations: read one, cancel one.
+//! Confirmations: list them, read one, cancel one.
 
 use super::State;
-use super::checked::{Checked, NoBody};
+use super::checked::{Checked, Input, Nothing, Source};
+use super::json::Faults;
+use super::query::{Numeral, page};
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::ConfirmationView;
+use crate::domain::confirmation::{ConfirmationView, Status};
 use crate::domain::error::Problem;
 use crate::domain::ids::ConfirmationId;
-use crate::operations::Reply;
+use crate::domain::page::PageRequest;
 use crate::operations::cancel_confirmation as cancel;
 use crate::operations::get_confirmation as get_one;
+use crate::operations::list_confirmations::{self as list, ConfirmationList};
+use crate::operations::{Context, Reply};
 use actix_web::{delete, get, web};
+use serde::Deserialize;
+
+/// List one's own confirmations, newest first.
+#[utoipa::path(
+    operation_id = "list_confirmations",
+    tag = "confirmations",
+    params(ConfirmationParameters),
+    responses((status = 200, description = "One page of them, each as it is now", body = ConfirmationList)),
+)]
+#[get("/confirmations")]
+pub async fn list_confirmations(state: web::Data<State>, request: Checked<ListInput>) -> Result<Answer, Problem> {
+    let ListInput { status, page } = request.input;
+    list::list_confirmations(&state.context, request.call, status, page).await
+}
 
 /// Read a confirmation of one's own.
 #[utoipa::path(
@@ -19,7 +37,7 @@ use actix_web::{delete, get, web};
     responses((status = 200, description = "The confirmation as it is now", body = ConfirmationView)),
 )]
 #[get("/confirmations/{confirmation_id}")]
-pub async fn get_confirmation(state: web::Data<State>, request: Checked<NoBody>) -> Result<Answer, Problem> {
+pub async fn get_confirmation(state: web::Data<State>, request: Checked<Nothing>) -> Result<Answer, Problem> {
     let id = request.id(ConfirmationId::parse, "confirmation")?;
     get_one::get_confirmation(&state.context, request.call, id).await
 }
@@ -34,7 +52,35 @@ pub async fn get_confirmation(state: web::Data<State>, request: Checked<NoBody>)
     responses((status = 204, description = "Cancelled")),
 )]
 #[delete("/confirmations/{confirmation_id}")]
-pub async fn cancel_confirmation(state: web::Data<State>, request: Checked<NoBody>) -> Result<Reply, Problem> {
+pub async fn cancel_confirmation(state: web::Data<State>, request: Checked<Nothing>) -> Result<Reply, Problem> {
     let id = request.id(ConfirmationId::parse, "confirmation")?;
     cancel::cancel_confirmation(&state.context, request.call, id).await
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ConfirmationParameters {
+    /// Only those of this status; the clock decides what is expired.
+    status: Option<Status>,
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<Numeral>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+pub struct ListInput {
+    status: Option<Status>,
+    page: PageRequest<ConfirmationId>,
+}
+
+impl Input for ListInput {
+    const SOURCE: Source = Source::Query;
+    type Raw = ConfirmationParameters;
+
+    fn validate(raw: ConfirmationParameters, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let page = page(&mut faults, raw.limit, raw.cursor.as_deref(), ConfirmationId::parse);
+        faults.finish(Some(ListInput { status: raw.status, page }))
+    }
 }

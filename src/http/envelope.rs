@@ -5,12 +5,16 @@ use crate::domain::error::Problem;
 use crate::domain::ids::ActorId;
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
-use crate::http::reply;
+use crate::domain::task::{Calls, Outcome};
+use crate::effects::Effect;
+use crate::http::{State, reply};
+use crate::operations::tally::Counted;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::middleware::Next;
+use actix_web::web;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, ResponseError};
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -81,7 +85,11 @@ pub async fn envelope(
             None => response.map_into_boxed_body(),
         };
         let seen = http.extensions().get::<Seen>().cloned().unwrap_or_default();
-        record(&seen, operation, &response, problem.as_ref());
+        let outcome = outcome(&response, problem.as_ref());
+        record(&seen, outcome, &response, problem.as_ref());
+        if let Some(operation) = operation {
+            count(&http, operation, &seen, outcome);
+        }
         if let Some(key) = seen.key.and_then(|key| HeaderValue::from_str(key.as_str()).ok()) {
             response.headers_mut().insert(IDEMPOTENCY_KEY, key);
         }
@@ -158,21 +166,37 @@ fn render(problem: &Problem, request_id: &str) -> HttpResponse<BoxBody> {
     response
 }
 
-fn record(seen: &Seen, operation: Option<Operation>, response: &HttpResponse, problem: Option<&Problem>) {
-    let span = tracing::Span::current();
-    let status = response.status().as_u16();
+fn outcome(response: &HttpResponse, problem: Option<&Problem>) -> Outcome {
     let replayed = response.extensions().get::<Delivery>() == Some(&Delivery::Replayed);
-    let outcome = match (status, operation) {
-        _ if replayed => "replayed",
-        (500.., _) => "failed",
-        (400.., _) => "refused",
-        (_, Some(_)) => "executed",
-        (_, None) => "served",
-    };
+    let undecided = problem.is_some_and(|problem| problem.code.is_undecided());
+    match response.status().as_u16() {
+        _ if replayed => Outcome::Replayed,
+        _ if undecided => Outcome::InFlight,
+        500.. => Outcome::Failed,
+        400.. => Outcome::Refused,
+        _ => Outcome::Executed,
+    }
+}
+
+fn record(seen: &Seen, outcome: Outcome, response: &HttpResponse, problem: Option<&Problem>) {
+    let span = tracing::Span::current();
     span.record("actor", seen.actor.as_ref().map(ActorId::as_str));
     span.record("task", seen.task.as_deref());
     span.record("key", seen.key.as_ref().map(IdempotencyKey::log_hash));
-    span.record("status", status);
-    span.record("outcome", outcome);
+    span.record("status", response.status().as_u16());
+    span.record("outcome", outcome.as_str());
     span.record("code", problem.map(|problem| problem.code.as_str()));
+}
+
+/// Counts a call of a task, if it is one that could change something.
+fn count(request: &HttpRequest, operation: Operation, seen: &Seen, outcome: Outcome) {
+    let (Some(actor), Some(task)) = (&seen.actor, &seen.task) else { return };
+    let Some(state) = request.app_data::<web::Data<State>>() else { return };
+    if operation.profile().effect == Effect::Pure {
+        return;
+    }
+    let in_path = || request.match_info().iter().next().map_or_else(String::new, |(_, id)| id.to_owned());
+    let subject = seen.key.as_ref().map_or_else(in_path, |key| key.as_str().to_owned());
+    let counted = Counted { actor: actor.clone(), task: task.clone(), operation, subject };
+    state.context.tally.count(counted, Calls::one(outcome, state.context.store.clock().now()));
 }

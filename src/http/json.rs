@@ -68,15 +68,18 @@ pub struct Integer(pub i64);
 impl<'de> Deserialize<'de> for Integer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        let (digits, limit) = match raw.get().strip_prefix('-') {
-            Some(digits) => (digits, i64::MIN),
-            None => (raw.get(), i64::MAX),
-        };
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(D::Error::custom("expected an integer"));
-        }
-        Ok(Self(raw.get().parse().unwrap_or(limit)))
+        integer(raw.get()).map(Self).ok_or_else(|| D::Error::custom("expected an integer"))
     }
+}
+
+/// Reads an integer; beyond 64 bits it saturates.
+pub fn integer(text: &str) -> Option<i64> {
+    let (digits, limit) = match text.strip_prefix('-') {
+        Some(digits) => (digits, i64::MIN),
+        None => (text, i64::MAX),
+    };
+    let well_formed = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    well_formed.then(|| text.parse().unwrap_or(limit))
 }
 
 /// The notation of an amount as it was sent: a string's text or a number's digits.
@@ -152,6 +155,23 @@ impl Faults {
             return None;
         }
         Some(text)
+    }
+
+    /// A longer text, which may be empty.
+    pub fn prose(&mut self, pointer: &str, text: String, max: usize) -> Option<String> {
+        if text.chars().count() > max {
+            self.add(pointer, FaultCode::WrongLength, format!("Expected up to {max} characters."));
+            return None;
+        }
+        Some(text)
+    }
+
+    pub fn integer(&mut self, pointer: &str, value: i64, min: i64, max: i64) -> Option<i64> {
+        if !(min..=max).contains(&value) {
+            self.add(pointer, FaultCode::OutOfRange, format!("Expected {min} to {max}."));
+            return None;
+        }
+        Some(value)
     }
 
     /// The list, if it is of an acceptable length: a longer one isn't looked into.

@@ -1,6 +1,7 @@
 //! REST over actix-web: one file a resource, each handler three lines of meaning. What every call passes through lives
 //! in `checked` (the order of checks) and `envelope` (request id, problems, log).
 
+mod address;
 mod checked;
 mod checkout;
 mod confirmations;
@@ -11,7 +12,10 @@ mod json;
 pub mod openapi;
 mod orders;
 mod products;
+mod query;
 mod reply;
+mod search;
+mod tasks;
 
 use crate::effects::Retention;
 use crate::operations::Context;
@@ -32,14 +36,22 @@ pub struct State {
 /// Every documented route.
 fn operations(config: &mut utoipa_actix_web::service_config::ServiceConfig) {
     config
+        .service(search::search_products)
         .service(products::get_product)
         .service(products::batch_get_products)
+        .service(search::batch_search_products)
+        .service(products::batch_update_products)
         .service(checkout::dry_run_checkout)
         .service(checkout::propose_checkout)
         .service(checkout::confirm_checkout)
+        .service(confirmations::list_confirmations)
         .service(confirmations::get_confirmation)
         .service(confirmations::cancel_confirmation)
-        .service(orders::get_order);
+        .service(orders::get_order)
+        .service(orders::list_orders)
+        .service(orders::set_shipping_address)
+        .service(tasks::get_operation_status)
+        .service(tasks::get_task);
 }
 
 /// The document of every route, as collected from the handlers.

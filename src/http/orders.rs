@@ -1,12 +1,21 @@
-//! Orders.
+//! Orders: read, listed, and sent elsewhere.
 
 use super::State;
-use super::checked::{Checked, NoBody};
+use super::address::{AddressBody, address};
+use super::checked::{Checked, Input, Nothing, Source};
+use super::json::Faults;
+use super::query::{Numeral, page};
+use crate::domain::address::Address;
 use crate::domain::error::Problem;
 use crate::domain::ids::OrderId;
 use crate::domain::order::Order;
+use crate::domain::page::PageRequest;
 use crate::operations::get_order as get_one;
-use actix_web::{Responder, get, web};
+use crate::operations::list_orders::{self as list, OrderList};
+use crate::operations::set_shipping_address::{self as set, ShippingAddress};
+use crate::operations::{Context, Reply};
+use actix_web::{Responder, get, put, web};
+use serde::Deserialize;
 
 /// Read an order of one's account.
 #[utoipa::path(
@@ -16,7 +25,71 @@ use actix_web::{Responder, get, web};
     responses((status = 200, description = "The order", body = Order)),
 )]
 #[get("/orders/{order_id}")]
-pub async fn get_order(state: web::Data<State>, request: Checked<NoBody>) -> Result<impl Responder, Problem> {
+pub async fn get_order(state: web::Data<State>, request: Checked<Nothing>) -> Result<impl Responder, Problem> {
     let id = request.id(OrderId::parse, "order")?;
     get_one::get_order(&state.context, request.call, id).await.map(web::Json)
+}
+
+/// List the orders of one's account, newest first.
+#[utoipa::path(
+    operation_id = "list_orders",
+    tag = "orders",
+    params(OrderParameters),
+    responses((status = 200, description = "One page of them", body = OrderList)),
+)]
+#[get("/orders")]
+pub async fn list_orders(
+    state: web::Data<State>,
+    request: Checked<PageRequest<OrderId>>,
+) -> Result<impl Responder, Problem> {
+    list::list_orders(&state.context, request.call, request.input).await.map(web::Json)
+}
+
+/// Replace an order's whole shipping address.
+///
+/// Allowed until the delivery window starts, within the country and region that the plan was priced for. A PUT needs no
+/// key: a repeat sets what is set already. With a key, a late retry of an old PUT replays its answer and doesn't overwrite
+/// a newer address.
+#[utoipa::path(
+    operation_id = "set_shipping_address",
+    tag = "orders",
+    params(("order_id" = OrderId, Path)),
+    request_body = AddressBody,
+    responses((status = 200, description = "The address as it is now", body = ShippingAddress)),
+)]
+#[put("/orders/{order_id}/shipping-address")]
+pub async fn set_shipping_address(state: web::Data<State>, request: Checked<Address>) -> Result<Reply, Problem> {
+    let id = request.id(OrderId::parse, "order")?;
+    set::set_shipping_address(&state.context, request.call, id, request.input).await
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct OrderParameters {
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<Numeral>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl Input for PageRequest<OrderId> {
+    const SOURCE: Source = Source::Query;
+    type Raw = OrderParameters;
+
+    fn validate(raw: OrderParameters, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let page = page(&mut faults, raw.limit, raw.cursor.as_deref(), OrderId::parse);
+        faults.finish(Some(page))
+    }
+}
+
+impl Input for Address {
+    type Raw = AddressBody;
+
+    fn validate(body: AddressBody, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let address = address(&mut faults, "", body);
+        faults.finish(address)
+    }
 }

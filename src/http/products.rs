@@ -1,15 +1,20 @@
-//! Products.
+//! Products: read, and written by their merchant.
 
 use super::State;
-use super::checked::{Body, Checked, NoBody};
-use super::json::Faults;
-use crate::domain::error::Problem;
+use super::checked::{Checked, Input, Nothing};
+use super::json::{Faults, Integer, MoneyBody, Object};
+use crate::domain::error::{FaultCode, Problem};
 use crate::domain::ids::ProductId;
-use crate::domain::product::Product;
-use crate::operations::Context;
+use crate::domain::product::{Category, Product, TaxClass};
+use crate::domain::product_update::{
+    BatchMode, BatchUpdate, BatchUpdated, MAX_DESCRIPTION, MAX_STOCK, MAX_UPDATES, NewValues, ProductUpdate,
+};
+use crate::operations::batch_update_products as update;
 use crate::operations::get_products::{self, MAX_PRODUCTS, Products};
+use crate::operations::{Context, Reply};
 use actix_web::{Responder, get, post, web};
 use serde::Deserialize;
+use std::collections::HashSet;
 
 /// Read a product.
 #[utoipa::path(
@@ -19,7 +24,7 @@ use serde::Deserialize;
     responses((status = 200, description = "The product, and how much of it is available", body = Product)),
 )]
 #[get("/products/{product_id}")]
-pub async fn get_product(state: web::Data<State>, request: Checked<NoBody>) -> Result<impl Responder, Problem> {
+pub async fn get_product(state: web::Data<State>, request: Checked<Nothing>) -> Result<impl Responder, Problem> {
     let id = request.id(ProductId::parse, "product")?;
     get_products::get_product(&state.context, id).await.map(web::Json)
 }
@@ -36,7 +41,23 @@ pub async fn batch_get_products(
     state: web::Data<State>,
     request: Checked<Vec<ProductId>>,
 ) -> Result<impl Responder, Problem> {
-    get_products::batch_get_products(&state.context, request.body).await.map(web::Json)
+    get_products::batch_get_products(&state.context, request.input).await.map(web::Json)
+}
+
+/// Make and change many products.
+///
+/// `atomic` writes all or none: 409 `batch_stopped` says which item stopped it. `per_item` writes each or refuses it by
+/// itself. `set` replaces and never adds. A product that doesn't exist yet is made when `set` has `title`, `price` and
+/// `stock`.
+#[utoipa::path(
+    operation_id = "batch_update_products",
+    tag = "products",
+    request_body = BatchUpdateBody,
+    responses((status = 200, description = "One result an item, in the order of the request", body = BatchUpdated)),
+)]
+#[post("/products-batch-update")]
+pub async fn batch_update_products(state: web::Data<State>, request: Checked<BatchUpdate>) -> Result<Reply, Problem> {
+    update::batch_update_products(&state.context, request.call, request.input).await
 }
 
 /// Which products to read.
@@ -48,12 +69,8 @@ pub struct ProductIdsBody {
     product_ids: Vec<String>,
 }
 
-impl Body for Vec<ProductId> {
-    type Json = ProductIdsBody;
-
-    fn absent() -> Option<Self> {
-        None
-    }
+impl Input for Vec<ProductId> {
+    type Raw = ProductIdsBody;
 
     fn validate(body: ProductIdsBody, _: &Context) -> Result<Self, Problem> {
         let mut faults = Faults::default();
@@ -63,5 +80,101 @@ impl Body for Vec<ProductId> {
             .map(|(i, id)| faults.parsed(&format!("/product_ids/{i}"), ProductId::parse(id), "[A-Za-z0-9_-]{1,64}"))
             .collect();
         faults.finish(ids.into_iter().collect())
+    }
+}
+
+/// What to write. The same product twice is refused.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchUpdateRequest)]
+pub struct BatchUpdateBody {
+    mode: BatchMode,
+    #[schema(value_type = Vec<UpdateBody>, min_items = 1, max_items = 100)]
+    updates: Vec<Object<UpdateBody>>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ProductUpdate)]
+pub struct UpdateBody {
+    #[schema(value_type = ProductId)]
+    product_id: String,
+    #[schema(value_type = SetBody)]
+    set: Object<SetBody>,
+    /// Refuse (`version_mismatch`) unless the product has this version; 0: unless there is none yet.
+    #[schema(value_type = Option<i64>, minimum = 0)]
+    if_version: Option<Integer>,
+}
+
+/// At least one member. What is left out stays as it is; a new product gets the defaults.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewValues)]
+pub struct SetBody {
+    #[schema(min_length = 1, max_length = 500, example = "Blue stoneware mug")]
+    title: Option<String>,
+    /// May be empty, which is the default.
+    #[schema(max_length = 2000)]
+    description: Option<String>,
+    /// Default `other`.
+    #[schema(value_type = Option<Category>)]
+    category: Option<String>,
+    #[schema(value_type = Option<MoneyBody>)]
+    price: Option<Object<MoneyBody>>,
+    /// Default `standard`.
+    tax_class: Option<TaxClass>,
+    /// Unsold units, those that confirmations hold included: it can't be set below these.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 1_000_000_000)]
+    stock: Option<Integer>,
+}
+
+impl SetBody {
+    fn is_empty(&self) -> bool {
+        let Self { title, description, category, price, tax_class, stock } = self;
+        let texts = title.is_none() && description.is_none() && category.is_none();
+        texts && price.is_none() && tax_class.is_none() && stock.is_none()
+    }
+}
+
+impl Input for BatchUpdate {
+    type Raw = BatchUpdateBody;
+
+    fn validate(body: BatchUpdateBody, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let bodies = faults.list("/updates", body.updates, 1, MAX_UPDATES).unwrap_or_default();
+        let mut named = HashSet::new();
+        let mut updates = Vec::new();
+        for (i, Object(update)) in bodies.into_iter().enumerate() {
+            let at = format!("/updates/{i}");
+            let id = ProductId::parse(&update.product_id);
+            let id = faults.parsed(&format!("{at}/product_id"), id, "[A-Za-z0-9_-]{1,64}");
+            if !named.insert(update.product_id) {
+                let detail = "The same product twice: put all that is set into one update.";
+                faults.add(format!("{at}/product_id"), FaultCode::Duplicate, detail);
+            }
+            let set = new_values(&mut faults, &format!("{at}/set"), update.set.0);
+            let version = format!("{at}/if_version");
+            let if_version = update.if_version.and_then(|Integer(n)| faults.integer(&version, n, 0, i64::MAX - 1));
+            updates.push(id.map(|product_id| ProductUpdate { product_id, set, if_version }));
+        }
+        let updates: Option<Vec<ProductUpdate>> = updates.into_iter().collect();
+        faults.finish(updates.map(|updates| BatchUpdate { mode: body.mode, updates }))
+    }
+}
+
+fn new_values(faults: &mut Faults, at: &str, body: SetBody) -> NewValues {
+    let category = body.category.as_deref().map(Category::parse);
+    if body.is_empty() {
+        faults.add(at, FaultCode::WrongLength, "Expected at least one member to set.");
+    }
+    NewValues {
+        title: body.title.and_then(|title| faults.text(&format!("{at}/title"), title)),
+        description: body
+            .description
+            .and_then(|text| faults.prose(&format!("{at}/description"), text, MAX_DESCRIPTION)),
+        category: category.and_then(|parsed| faults.parsed(&format!("{at}/category"), parsed, "[a-z0-9-]{1,64}")),
+        price: body.price.and_then(|Object(price)| faults.money(&format!("{at}/price"), price)),
+        tax_class: body.tax_class,
+        stock: body.stock.and_then(|Integer(n)| faults.integer(&format!("{at}/stock"), n, 0, MAX_STOCK)),
     }
 }

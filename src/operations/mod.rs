@@ -3,17 +3,26 @@
 
 pub mod actors;
 pub mod authenticate;
+pub mod batch_update_products;
 pub mod cancel_confirmation;
 pub mod confirm_checkout;
 pub mod dry_run_checkout;
 pub mod expire;
+pub mod forget;
 pub mod get_confirmation;
+pub mod get_operation_status;
 pub mod get_order;
 pub mod get_products;
+pub mod get_task;
+pub mod list_confirmations;
+pub mod list_orders;
 pub mod once;
 pub mod phases;
 pub mod propose_checkout;
+pub mod search_products;
+pub mod set_shipping_address;
 pub mod settle_checkout;
+pub mod tally;
 
 use crate::domain::actor::Caller;
 use crate::domain::answer::{Answer, Delivery};
@@ -25,6 +34,7 @@ use crate::payments::PaymentProvider;
 use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
+use tally::Tally;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -35,6 +45,7 @@ pub struct Context {
     pub provider: Arc<dyn PaymentProvider>,
     pub settings: Settings,
     pub tasks: Tasks,
+    pub tally: Tally,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -26,13 +26,19 @@ pub struct Keyed {
     pub operation: Operation,
     pub fingerprint: Fingerprint,
     pub task: Option<String>,
+    /// The path of what the call is about, where that is known before it runs.
+    pub resource: Option<String>,
 }
 
 impl Keyed {
     /// None where the operation needs no key and none was sent.
     pub fn of(call: &Call, operation: Operation, fingerprint: Fingerprint) -> Option<Self> {
         let (actor, task) = (call.caller.actor.clone(), call.task.clone());
-        call.key.clone().map(|key| Self { actor, key, operation, fingerprint, task })
+        call.key.clone().map(|key| Self { actor, key, operation, fingerprint, task, resource: None })
+    }
+
+    pub fn about(self, resource: String) -> Self {
+        Self { resource: Some(resource), ..self }
     }
 }
 
@@ -98,7 +104,7 @@ pub fn claim(db: &mut Db, keyed: &Keyed, retention: Retention, now: Timestamp) -
         fingerprint: keyed.fingerprint.digest().clone(),
         fingerprint_version: Fingerprint::VERSION,
         task_id: keyed.task.clone(),
-        resource: None,
+        resource: keyed.resource.clone(),
         created_at: now,
         expires_at: now.after(retention.of(keyed.operation.profile().retention)),
         answer_status: None,
@@ -121,7 +127,7 @@ pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Cl
 /// The stored answer of a key, if it has one.
 fn replay(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Reply>, Problem> {
     let Some(claim) = own_claim(db, keyed, now)? else { return Ok(None) };
-    if now >= claim.expires_at {
+    if now >= claim.expires_at || claim.is_swept() {
         return Err(Problem::key_expired(claim.resource));
     }
     let key_expires_at = Some(claim.expires_at);

@@ -1,36 +1,18 @@
-//! Products, shipping options, tax rates and discount codes. Holds of due confirmations don't count: the clock frees
-//! them, whether or not a worker has written it down.
+//! Shipping options, tax rates and discount codes; and everything that one checkout can touch.
 
 use super::confirmations::is_due;
-use super::holds::sums;
-use super::schema::{confirmations, discount_holds, discounts, products, shipping_options, stock_holds, tax_rates};
+use super::products::products;
+use super::schema::{confirmations, discount_holds, discounts, shipping_options, tax_rates};
 use super::{Db, on};
 use crate::domain::catalogue::{Catalogue, ShippingOption, TaxRate};
 use crate::domain::checkout::CheckoutRequest;
 use crate::domain::discount::{Discount, DiscountKind};
-use crate::domain::ids::ProductId;
 use crate::domain::money::{Currency, Money};
-use crate::domain::product::{Product, TaxClass};
+use crate::domain::product::TaxClass;
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
 use diesel::result::Error as DbError;
 use std::collections::BTreeMap;
-
-#[derive(Clone, Debug, Queryable, Selectable, Insertable)]
-#[diesel(table_name = products, treat_none_as_default_value = false)]
-pub struct ProductRow {
-    pub product_id: ProductId,
-    pub title: String,
-    pub description: String,
-    pub category: String,
-    pub price_minor: i64,
-    pub currency: Currency,
-    pub tax_class: TaxClass,
-    pub stock: i64,
-    pub held: i64,
-    pub version: i64,
-    pub updated_at: Timestamp,
-}
 
 #[derive(Clone, Debug, Queryable, Selectable, Insertable)]
 #[diesel(table_name = shipping_options, treat_none_as_default_value = false)]
@@ -67,20 +49,6 @@ pub struct DiscountRow {
     pub used: i64,
 }
 
-/// The products that exist among these, by id.
-pub fn products(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTreeMap<ProductId, Product>> {
-    let rows: Vec<ProductRow> = on!(db, |conn| {
-        products::table.filter(products::product_id.eq_any(ids)).select(ProductRow::as_select()).load(conn)
-    })?;
-    let mut due = due_stock(db, ids, now)?;
-    rows.into_iter()
-        .map(|row| {
-            let freed = due.remove(&row.product_id).unwrap_or(0);
-            Ok((row.product_id.clone(), product(row, freed)?))
-        })
-        .collect()
-}
-
 /// Everything that one request can touch, as it is now.
 pub fn for_checkout(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> QueryResult<Catalogue> {
     Ok(Catalogue {
@@ -89,10 +57,6 @@ pub fn for_checkout(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> Q
         tax_rates: rates(db, &request.shipping_address.country)?,
         discounts: codes(db, &request.discount_codes, now)?,
     })
-}
-
-pub fn insert_product(db: &mut Db, row: &ProductRow) -> QueryResult<usize> {
-    on!(db, |conn| diesel::insert_into(products::table).values(row).on_conflict_do_nothing().execute(conn))
 }
 
 pub fn insert_shipping(db: &mut Db, row: &ShippingRow) -> QueryResult<usize> {
@@ -105,33 +69,6 @@ pub fn insert_tax_rate(db: &mut Db, row: &TaxRow) -> QueryResult<usize> {
 
 pub fn insert_discount(db: &mut Db, row: &DiscountRow) -> QueryResult<usize> {
     on!(db, |conn| diesel::insert_into(discounts::table).values(row).on_conflict_do_nothing().execute(conn))
-}
-
-fn product(row: ProductRow, freed: i64) -> QueryResult<Product> {
-    Ok(Product {
-        product_id: row.product_id,
-        title: row.title,
-        description: row.description,
-        category: row.category,
-        price: money(row.price_minor, row.currency)?,
-        available: row.stock - row.held + freed,
-        version: row.version,
-        tax_class: row.tax_class,
-        updated_at: row.updated_at,
-    })
-}
-
-/// Units that due confirmations still hold on paper.
-fn due_stock(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTreeMap<ProductId, i64>> {
-    let holds: Vec<(ProductId, i64)> = on!(db, |conn| {
-        stock_holds::table
-            .inner_join(confirmations::table)
-            .filter(stock_holds::product_id.eq_any(ids))
-            .filter(is_due(now))
-            .select((stock_holds::product_id, stock_holds::quantity))
-            .load(conn)
-    })?;
-    Ok(sums(holds))
 }
 
 fn shipping(db: &mut Db, option: &str) -> QueryResult<Vec<ShippingOption>> {

@@ -28,11 +28,16 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The stored answer, once there is one.
+    /// The stored answer, once there is one and as long as it is kept.
     pub fn answer(&self) -> Option<Answer> {
         let status = u16::try_from(self.answer_status?).ok()?;
-        let body = self.answer_body.clone().unwrap_or_default();
+        let body = self.answer_body.clone()?;
         Some(Answer { status, body, location: self.answer_location.clone() })
+    }
+
+    /// Answered once, and swept.
+    pub fn is_swept(&self) -> bool {
+        self.answer_status.is_some() && self.answer_body.is_none()
     }
 }
 
@@ -60,7 +65,7 @@ pub fn answer(db: &mut Db, claim: &Claim, answer: &Answer) -> QueryResult<usize>
                 claims::answer_status.eq(i64::from(answer.status)),
                 claims::answer_body.eq(&answer.body),
                 claims::answer_location.eq(&answer.location),
-                claims::resource.eq(&answer.location),
+                claims::resource.eq(answer.location.as_ref().or(claim.resource.as_ref())),
             ))
             .execute(conn)
     })
@@ -70,5 +75,33 @@ pub fn answer(db: &mut Db, claim: &Claim, answer: &Answer) -> QueryResult<usize>
 pub fn forget_expired(db: &mut Db, actor: &ActorId, key: &IdempotencyKey, now: Timestamp) -> QueryResult<usize> {
     on!(db, |conn| {
         diesel::delete(claims::table.find((actor, key)).filter(claims::expires_at.le(now))).execute(conn)
+    })
+}
+
+/// Finished claims of these operations whose time is over and whose answer is still kept, oldest first.
+pub fn to_forget(
+    db: &mut Db,
+    operations: &[Operation],
+    now: Timestamp,
+    limit: i64,
+) -> QueryResult<Vec<(ActorId, IdempotencyKey)>> {
+    on!(db, |conn| {
+        claims::table
+            .filter(claims::expires_at.le(now))
+            .filter(claims::answer_body.is_not_null())
+            .filter(claims::operation.eq_any(operations))
+            .order(claims::expires_at)
+            .select((claims::actor_id, claims::idempotency_key))
+            .limit(limit)
+            .load(conn)
+    })
+}
+
+/// Clears an answer whose time is over. The claim stays: its key is never new work again.
+pub fn forget_answer(db: &mut Db, actor: &ActorId, key: &IdempotencyKey, now: Timestamp) -> QueryResult<usize> {
+    on!(db, |conn| {
+        diesel::update(claims::table.find((actor, key)).filter(claims::expires_at.le(now)))
+            .set(claims::answer_body.eq(None::<String>))
+            .execute(conn)
     })
 }

@@ -7,6 +7,7 @@ use crate::domain::answer::Answer;
 use crate::domain::confirmation::{Confirmation, FromCommitting, FromPending, Purpose, Status};
 use crate::domain::digest::Digest;
 use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId};
+use crate::domain::page::PageRequest;
 use crate::domain::plan::{Plan, Warning};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
@@ -72,6 +73,35 @@ pub fn find(db: &mut Db, id: &ConfirmationId) -> QueryResult<Option<Confirmation
     let row: Option<Row> =
         on!(db, |conn| confirmations::table.find(id).select(Row::as_select()).first(conn).optional())?;
     Ok(row.map(Confirmation::from))
+}
+
+/// An actor's confirmations, newest first, optionally of one status; the clock decides which are expired.
+pub fn list(
+    db: &mut Db,
+    actor: &ActorId,
+    status: Option<Status>,
+    page: &PageRequest<ConfirmationId>,
+    now: Timestamp,
+) -> QueryResult<Vec<Confirmation>> {
+    let rows: Vec<Row> = on!(db, |conn| {
+        let mut wanted = confirmations::table
+            .filter(confirmations::actor_id.eq(actor))
+            .order(confirmations::confirmation_id.desc())
+            .limit(page.fetch() as i64)
+            .select(Row::as_select())
+            .into_boxed();
+        if let Some(after) = &page.after {
+            wanted = wanted.filter(confirmations::confirmation_id.lt(after));
+        }
+        wanted = match status {
+            None => wanted,
+            Some(Status::Pending) => wanted.filter(is_live(now)),
+            Some(Status::Expired) => wanted.filter(confirmations::status.eq(Status::Expired).or(is_due(now))),
+            Some(other) => wanted.filter(confirmations::status.eq(other)),
+        };
+        wanted.load(conn)
+    })?;
+    Ok(rows.into_iter().map(Confirmation::from).collect())
 }
 
 /// Inserts a pending one.

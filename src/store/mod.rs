@@ -9,7 +9,9 @@ pub mod holds;
 mod json;
 pub mod orders;
 pub mod payments;
+pub mod products;
 mod schema;
+pub mod tasks;
 mod writer;
 
 use crate::clock::Clock;

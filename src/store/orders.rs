@@ -10,6 +10,7 @@ use crate::domain::digest::Digest;
 use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, PaymentId};
 use crate::domain::money::Currency;
 use crate::domain::order::{Order, OrderStatus};
+use crate::domain::page::PageRequest;
 use crate::domain::payment::Payment;
 use crate::domain::plan::Plan;
 use crate::domain::time::Timestamp;
@@ -63,6 +64,32 @@ pub fn insert(
 pub fn find(db: &mut Db, id: &OrderId) -> QueryResult<Option<(AccountId, Order)>> {
     let row: Option<Row> = on!(db, |conn| orders::table.find(id).select(Row::as_select()).first(conn).optional())?;
     row.map(|row| Ok((row.account_id.clone(), order(row)?))).transpose()
+}
+
+/// Orders, newest first: of one account, or of all.
+pub fn list(db: &mut Db, account: Option<&AccountId>, page: &PageRequest<OrderId>) -> QueryResult<Vec<Order>> {
+    let rows: Vec<Row> = on!(db, |conn| {
+        let mut wanted = orders::table
+            .order(orders::order_id.desc())
+            .limit(page.fetch() as i64)
+            .select(Row::as_select())
+            .into_boxed();
+        if let Some(account) = account {
+            wanted = wanted.filter(orders::account_id.eq(account));
+        }
+        if let Some(after) = &page.after {
+            wanted = wanted.filter(orders::order_id.lt(after));
+        }
+        wanted.load(conn)
+    })?;
+    rows.into_iter().map(order).collect()
+}
+
+/// Replaces the whole address.
+pub fn set_shipping_address(db: &mut Db, id: &OrderId, address: &Address) -> QueryResult<usize> {
+    on!(db, |conn| {
+        diesel::update(orders::table.find(id)).set(orders::shipping_address.eq(Json(address.clone()))).execute(conn)
+    })
 }
 
 /// The actor's newest order of the same purchase since a point in time.

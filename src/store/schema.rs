@@ -154,9 +154,42 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    stock_changes (stock_change_id) {
+        stock_change_id -> Text,
+        product_id -> Text,
+        stock_before -> BigInt,
+        stock_after -> BigInt,
+        actor_id -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    product_words (product_id, word) { product_id -> Text, word -> Text, weight -> BigInt, }
+}
+
+diesel::table! {
+    task_calls (actor_id, task_id, operation, subject) {
+        actor_id -> Text,
+        task_id -> Text,
+        operation -> Text,
+        subject -> Text,
+        calls -> BigInt,
+        executed -> BigInt,
+        replayed -> BigInt,
+        refused -> BigInt,
+        failed -> BigInt,
+        last_outcome -> Text,
+        last_at -> Timestamp,
+    }
+}
+
 diesel::joinable!(actors -> accounts (account_id));
 diesel::joinable!(stock_holds -> confirmations (confirmation_id));
 diesel::joinable!(discount_holds -> confirmations (confirmation_id));
 diesel::allow_tables_to_appear_in_same_query!(accounts, actors);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, stock_holds);
+diesel::allow_tables_to_appear_in_same_query!(confirmations, products);
+diesel::allow_tables_to_appear_in_same_query!(products, stock_holds);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, discount_holds);

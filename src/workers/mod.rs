@@ -1,20 +1,29 @@
-//! The workers: expire what is due, recover what is undecided. Neither is needed for correctness; both are bounded.
+//! The workers: expire what is due, recover what is undecided, forget what is old, write down what was counted. None
+//! is needed for correctness; each is bounded.
 
-use crate::operations::{Context, expire, phases};
+use crate::operations::{Context, expire, forget, phases};
 use crate::store::payments;
 use futures_util::future::join_all;
+use std::pin::Pin;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 /// Payments recovered side by side.
 const RECOVERIES: i64 = 16;
 
-/// Runs both until `stop` is cancelled. A round that has begun is finished.
+/// Runs all until `stop` is cancelled. A round that has begun is finished.
 pub fn start(context: &Context, stop: &CancellationToken) {
-    let (expiring, recovering) = (context.clone(), context.clone());
-    every_interval(context, stop, move || expire_due(expiring.clone()));
-    every_interval(context, stop, move || recover_undecided(recovering.clone()));
+    let every = |round: fn(Context) -> Round| {
+        let context = context.clone();
+        every_interval(&context.clone(), stop, move || round(context.clone()));
+    };
+    every(|context| Box::pin(expire_due(context)));
+    every(|context| Box::pin(recover_undecided(context)));
+    every(|context| Box::pin(forget_due(context)));
+    every(|context| Box::pin(async move { write_tally(&context).await }));
 }
+
+type Round = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 fn every_interval<F>(context: &Context, stop: &CancellationToken, round: impl Fn() -> F + Send + 'static)
 where
@@ -32,6 +41,18 @@ where
 async fn expire_due(context: Context) {
     if let Err(problem) = expire::expire_due(&context).await {
         tracing::warn!(cause = problem.cause, "expiring failed");
+    }
+}
+
+async fn forget_due(context: Context) {
+    if let Err(problem) = forget::forget_due(&context).await {
+        tracing::warn!(cause = problem.cause, "forgetting failed");
+    }
+}
+
+pub async fn write_tally(context: &Context) {
+    if let Err(problem) = context.tally.flush(&context.store).await {
+        tracing::warn!(cause = problem.cause, "counts of tasks are not written yet");
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::support::*;
 use countersign::domain::error::Code;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -41,6 +41,24 @@ async fn provoke(code: Code) -> Got {
             shopper.propose("k", &with(mugs(), "/items", items)).await
         }
         Code::ShippingUnavailable => shopper.propose("k", &with(mugs(), "/shipping_option", json!("rocket"))).await,
+        Code::BatchStopped => app.caller(MERCHANT).update("k", &update("NO-SUCH", json!({"stock": 1}))).await,
+        Code::VersionMismatch => {
+            let set = with(update("MUG-BLUE", json!({"stock": 1})), "/updates/0/if_version", json!(7));
+            first_result(app.caller(MERCHANT).update("k", &set).await)
+        }
+        Code::StockBelowHeld => {
+            shopper.proposed("k", &mugs()).await;
+            first_result(app.caller(MERCHANT).update("k", &update("MUG-BLUE", json!({"stock": 1}))).await)
+        }
+        Code::AddressChangesPrice => {
+            let order = shopper.ordered("k", &mugs()).await;
+            shopper.set_address(&order, &address("DE")).await
+        }
+        Code::DeliveryStarted => {
+            let order = shopper.ordered("k", &mugs()).await;
+            app.clock.advance(30 * DAY);
+            shopper.set_address(&order, &address("US")).await
+        }
         Code::TooManyPending => {
             for key in ["1", "2"] {
                 shopper.proposed(key, &mugs()).await;
@@ -130,6 +148,16 @@ async fn provoke(code: Code) -> Got {
             shopper.confirm(&id).await
         }
     }
+}
+
+/// An atomic batch of one.
+fn update(product: &str, set: Value) -> Value {
+    json!({"mode": "atomic", "updates": [{"product_id": product, "set": set}]})
+}
+
+/// The problem of a batch's first item, as if it had come by itself.
+fn first_result(got: Got) -> Got {
+    Got { body: got.json()["results"][0]["problem"].to_string().into(), ..got }
 }
 
 /// Declares a hundred bytes, sends six, and sends no more.

@@ -5,7 +5,7 @@ use countersign::clock::Clock;
 use countersign::domain::error::{Code, Problem};
 use countersign::domain::ids::{ActorId, ProductId};
 use countersign::domain::time::Timestamp;
-use countersign::store::{Db, Store, StoreConfig, actors, catalogue};
+use countersign::store::{Db, Store, StoreConfig, actors, products};
 use diesel::connection::SimpleConnection;
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -249,7 +249,7 @@ async fn a_reader_cannot_write() {
     let end = store(&app).read(|db, now| Ok(actors::disable(db, &ActorId::generate(), now)?)).await;
     assert!(end.is_err());
     let id = ProductId::parse("MUG-BLUE").unwrap();
-    let found = store(&app).read(move |db, now| Ok(catalogue::products(db, &[id], now)?)).await.unwrap();
+    let found = store(&app).read(move |db, now| Ok(products::products(db, &[id], now)?)).await.unwrap();
     assert_eq!(found.len(), 1);
 }
 

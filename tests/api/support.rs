@@ -18,6 +18,8 @@ use tempfile::TempDir;
 pub const SHOPPER: &str = "csk_demo_shopper";
 pub const SECOND: &str = "csk_demo_second";
 pub const STRANGER: &str = "csk_demo_stranger";
+pub const SUPPORT: &str = "csk_demo_support";
+pub const MERCHANT: &str = "csk_demo_merchant";
 pub const READONLY: &str = "csk_demo_readonly";
 pub const TTL: Duration = Duration::from_secs(15 * 60);
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -211,6 +213,22 @@ impl<'a> Caller<'a> {
         let got = self.propose(key, cart).await;
         assert_eq!(got.status, 201, "{}", got.text());
         got.json()["confirmation_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Proposes and confirms, and returns the order's id.
+    pub async fn ordered(self, key: &str, cart: &Value) -> String {
+        let id = self.proposed(key, cart).await;
+        let got = self.confirm(&id).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        got.json()["order_id"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn update(self, key: &str, batch: &Value) -> Got {
+        self.post_keyed("/products-batch-update", key, batch).await
+    }
+
+    pub async fn set_address(self, order: &str, address: &Value) -> Got {
+        send(self.request(Method::PUT, &format!("/orders/{order}/shipping-address")).json(address)).await
     }
 
     pub async fn confirm(self, id: &str) -> Got {

@@ -11,6 +11,7 @@ use crate::domain::digest::Digest;
 use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
 use crate::domain::money::Currency;
 use crate::domain::plan::Plan;
+use crate::domain::product_update::ItemResult;
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use serde::Serialize;
@@ -31,7 +32,7 @@ words! {
 /// One value that is well formed but not acceptable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Fault {
-    /// RFC 6901, into the request body.
+    /// RFC 6901, into the request body; for a query parameter, its name after a slash.
     #[schema(example = "/items/0/quantity")]
     pub pointer: String,
     pub code: FaultCode,
@@ -85,6 +86,15 @@ pub struct Facts {
     pub product_ids: Vec<ProductId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub currencies: Vec<Currency>,
+    /// Which item stopped the batch, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<ItemResult>,
+    /// The product's version now; 0 if there is no such product.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// Units that confirmations hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<i64>,
     /// The current plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,

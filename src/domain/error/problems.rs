@@ -5,6 +5,7 @@ use crate::domain::digest::Digest;
 use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
 use crate::domain::money::Currency;
 use crate::domain::plan::Plan;
+use crate::domain::product_update::ItemResult;
 use std::time::Duration;
 
 /// What the request itself has wrong.
@@ -80,6 +81,14 @@ impl Problem {
         )
     }
 
+    pub fn key_unused() -> Self {
+        Self::new(
+            Code::NotFound,
+            "This credential has not used this key: nothing was done under it. To do it, send the call itself with this \
+             key.",
+        )
+    }
+
     pub fn key_expired(resource: Option<String>) -> Self {
         Self::new(
             Code::IdempotencyKeyExpired,
@@ -136,6 +145,51 @@ impl Problem {
              wanted, propose it under a new key.",
         )
         .with(|facts| (facts.plan, facts.plan_digest) = (Some(plan), Some(digest)))
+    }
+}
+
+/// What a merchant can't write.
+impl Problem {
+    pub fn batch_stopped(results: Vec<ItemResult>) -> Self {
+        Self::new(
+            Code::BatchStopped,
+            "One item was refused, so none was written: `results` says which and why. Mend or leave out that item, \
+             under a new key.",
+        )
+        .with(|facts| facts.results = results)
+    }
+
+    pub fn version_mismatch(id: &ProductId, version: i64) -> Self {
+        let detail = match version {
+            0 => format!("There is no product {id} yet, but a version of it was expected."),
+            _ => format!("{id} has version {version}. Read it again, decide anew, and send that under a new key."),
+        };
+        Self::new(Code::VersionMismatch, detail).with(|facts| facts.version = Some(version))
+    }
+
+    pub fn stock_below_held(id: &ProductId, held: i64) -> Self {
+        let detail = format!("Confirmations hold {held} units of {id}: its stock can't be set below that.");
+        Self::new(Code::StockBelowHeld, detail).with(|facts| facts.held = Some(held))
+    }
+
+    pub fn product_incomplete(id: &ProductId) -> Self {
+        let detail = format!("There is no product {id}. To make it, set title, price and stock, under a new key.");
+        Self::new(Code::ProductUnavailable, detail).with(|facts| facts.product_ids = vec![id.clone()])
+    }
+}
+
+/// What can't be changed on an order.
+impl Problem {
+    pub fn address_changes_price() -> Self {
+        Self::new(
+            Code::AddressChangesPrice,
+            "Country and region decide tax and shipping, which are paid already: only an address in the same country and \
+             region can replace this one. Nothing was changed.",
+        )
+    }
+
+    pub fn delivery_started() -> Self {
+        Self::new(Code::DeliveryStarted, "The parcel may be on its way: the address can't be changed any more.")
     }
 }
 

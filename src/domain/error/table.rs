@@ -21,6 +21,11 @@ words! {
         DiscountUnavailable = "discount_unavailable",
         CurrencyMismatch = "currency_mismatch",
         ShippingUnavailable = "shipping_unavailable",
+        BatchStopped = "batch_stopped",
+        VersionMismatch = "version_mismatch",
+        StockBelowHeld = "stock_below_held",
+        AddressChangesPrice = "address_changes_price",
+        DeliveryStarted = "delivery_started",
         TooManyPending = "too_many_pending",
         AttemptPending = "attempt_pending",
         WrongOperation = "wrong_operation",
@@ -112,6 +117,11 @@ impl Code {
             Code::DiscountUnavailable => (409, "A discount code can't be used", NewKey, Yes),
             Code::CurrencyMismatch => (409, "A cart has one currency", NewKey, Yes),
             Code::ShippingUnavailable => (409, "The shipping option can't be had", NewKey, Yes),
+            Code::BatchStopped => (409, "An item stopped the batch", NewKey, Yes),
+            Code::VersionMismatch => (409, "The product has another version", NewKey, Yes),
+            Code::StockBelowHeld => (409, "More units are held than would be in stock", NewKey, Yes),
+            Code::AddressChangesPrice => (409, "The plan was priced for another place", AskHuman, No),
+            Code::DeliveryStarted => (409, "The delivery window has started", AskHuman, No),
             Code::TooManyPending => (409, "Too many confirmations are pending", RetrySameKey, No),
             Code::AttemptPending => (409, "An equal attempt is not decided yet", RetrySameKey, No),
             Code::WrongOperation => (409, "The confirmation is for another operation", FixRequest, No),
@@ -133,6 +143,13 @@ impl Code {
             Code::OutcomeUnknown => (503, "The payment's outcome is not known yet", RetrySameKey, No),
         };
         Row { status, title, recovery, stored }
+    }
+}
+
+impl Code {
+    /// Neither done nor refused: the call's outcome isn't known yet.
+    pub fn is_undecided(self) -> bool {
+        matches!(self, Code::IdempotencyInFlight | Code::OperationInFlight | Code::OutcomeUnknown)
     }
 }
 

@@ -1,0 +1,47 @@
+//! Query strings, read as strictly as bodies: no unknown or repeated parameter, no NUL.
+
+use super::json::Faults;
+use crate::domain::error::{FaultCode, Problem};
+use crate::domain::page::{DEFAULT_LIMIT, MAX_LIMIT, PageRequest};
+use actix_web::web::Query;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+
+pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    if query.contains("%00") {
+        return Err(Problem::malformed("The query has a NUL character (%00)."));
+    }
+    let malformed = |error| Problem::malformed(format!("The query is not the documented one: {error}."));
+    Query::<T>::from_query(query).map(Query::into_inner).map_err(malformed)
+}
+
+/// An integer of any size, written in a query; beyond 64 bits it saturates, and is out of every range then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numeral(pub i64);
+
+impl<'de> Deserialize<'de> for Numeral {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        super::json::integer(&text).map(Self).ok_or_else(|| D::Error::custom("expected an integer"))
+    }
+}
+
+/// The page that `limit` and `cursor` ask for.
+pub fn page<P>(
+    faults: &mut Faults,
+    limit: Option<Numeral>,
+    cursor: Option<&str>,
+    parse: impl Fn(&str) -> Option<P>,
+) -> PageRequest<P> {
+    let limit = limit.map_or(DEFAULT_LIMIT as i64, |Numeral(limit)| limit);
+    let limit = faults.integer("/limit", limit, 1, MAX_LIMIT as i64);
+    let after = cursor.and_then(|cursor| {
+        let after = parse(cursor);
+        if after.is_none() {
+            let detail = "Expected a `next_cursor` of this very list or search; leave it out for the first page.";
+            faults.add("/cursor", FaultCode::WrongFormat, detail);
+        }
+        after
+    });
+    PageRequest { limit: limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(DEFAULT_LIMIT), after }
+}

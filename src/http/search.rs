@@ -1,0 +1,135 @@
+//! Searching products.
+
+use super::State;
+use super::checked::{Checked, Input, Source};
+use super::json::{Faults, Integer, Object};
+use super::query::{Numeral, page};
+use crate::domain::error::{FaultCode, Problem};
+use crate::domain::page::{DEFAULT_LIMIT, MAX_LIMIT, PageRequest};
+use crate::domain::product::Category;
+use crate::domain::search::{Availability, MAX_WORDS, Position, ProductQuery, Search, words};
+use crate::operations::Context;
+use crate::operations::search_products::{self as search, MAX_QUERIES, ProductList, SearchResults};
+use actix_web::{Responder, get, post, web};
+use serde::Deserialize;
+
+/// Search products, best answers first.
+///
+/// A product answers when every word of `q` begins a word of its title or description; letter case and a final s don't
+/// matter. Words in the title count more, whole words a little more. Without words, products come in the order of their
+/// ids.
+#[utoipa::path(
+    operation_id = "search_products",
+    tag = "products",
+    params(SearchParameters),
+    responses((status = 200, description = "One page of the answers", body = ProductList)),
+)]
+#[get("/products")]
+pub async fn search_products(state: web::Data<State>, request: Checked<Search>) -> Result<impl Responder, Problem> {
+    search::search_products(&state.context, request.input).await.map(web::Json)
+}
+
+/// Search many times in one call, in one state of the catalogue.
+#[utoipa::path(
+    operation_id = "batch_search_products",
+    tag = "products",
+    request_body = BatchSearchBody,
+    responses((status = 200, description = "The first page of each query, in the order of the request", body = SearchResults)),
+)]
+#[post("/products-batch-search")]
+pub async fn batch_search_products(
+    state: web::Data<State>,
+    request: Checked<Vec<Search>>,
+) -> Result<impl Responder, Problem> {
+    search::batch_search_products(&state.context, request.input).await.map(web::Json)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SearchParameters {
+    /// Up to 20 words.
+    #[param(max_length = 500, example = "blue mug")]
+    q: Option<String>,
+    #[param(pattern = "^[a-z0-9-]{1,64}$", example = "mugs")]
+    category: Option<String>,
+    /// `true`: only what is available; `false`: only what is not.
+    in_stock: Option<bool>,
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<Numeral>,
+    /// The `next_cursor` of the page before, with the same `q`, `category` and `in_stock`.
+    cursor: Option<String>,
+}
+
+/// What to look for.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchSearchRequest)]
+pub struct BatchSearchBody {
+    #[schema(value_type = Vec<QueryBody>, min_items = 1, max_items = 20)]
+    queries: Vec<Object<QueryBody>>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ProductQuery)]
+pub struct QueryBody {
+    /// Up to 20 words.
+    #[schema(max_length = 500, example = "blue mug")]
+    q: String,
+    #[schema(value_type = Option<Category>)]
+    category: Option<String>,
+    /// `true`: only what is available; `false`: only what is not.
+    in_stock: Option<bool>,
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    limit: Option<Integer>,
+}
+
+impl Input for Search {
+    const SOURCE: Source = Source::Query;
+    type Raw = SearchParameters;
+
+    fn validate(raw: SearchParameters, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let category = raw.category.filter(|category| !category.is_empty());
+        let query = query(&mut faults, "", raw.q.unwrap_or_default(), category, raw.in_stock);
+        let page = page(&mut faults, raw.limit, raw.cursor.as_deref(), |cursor| Position::parse(cursor, &query));
+        faults.finish(Some(Search { query, page }))
+    }
+}
+
+impl Input for Vec<Search> {
+    type Raw = BatchSearchBody;
+
+    fn validate(raw: BatchSearchBody, _: &Context) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        let bodies = faults.list("/queries", raw.queries, 1, MAX_QUERIES).unwrap_or_default();
+        let mut searches = Vec::new();
+        for (i, Object(body)) in bodies.into_iter().enumerate() {
+            let at = format!("/queries/{i}");
+            let query = query(&mut faults, &at, body.q, body.category, body.in_stock);
+            let limit = body.limit.map_or(DEFAULT_LIMIT as i64, |Integer(limit)| limit);
+            let limit = faults.integer(&format!("{at}/limit"), limit, 1, MAX_LIMIT as i64).unwrap_or(1);
+            searches.push(Search { query, page: PageRequest { limit: limit as usize, after: None } });
+        }
+        faults.finish(Some(searches))
+    }
+}
+
+fn query(faults: &mut Faults, at: &str, q: String, category: Option<String>, in_stock: Option<bool>) -> ProductQuery {
+    let pointer = format!("{at}/q");
+    let words = words(&faults.prose(&pointer, q, super::json::MAX_TEXT).unwrap_or_default());
+    if words.len() > MAX_WORDS {
+        faults.add(pointer, FaultCode::WrongLength, format!("Expected up to {MAX_WORDS} different words."));
+    }
+    let category = category.as_deref().map(Category::parse);
+    ProductQuery {
+        words,
+        category: category.and_then(|parsed| faults.parsed(&format!("{at}/category"), parsed, "[a-z0-9-]{1,64}")),
+        availability: match in_stock {
+            None => Availability::Any,
+            Some(true) => Availability::InStock,
+            Some(false) => Availability::OutOfStock,
+        },
+    }
+}

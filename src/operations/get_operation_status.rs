@@ -1,0 +1,112 @@
+//! Outcome look-up: what became of a key, without running anything.
+
+use super::authenticate::authorize;
+use super::{Call, Context};
+use crate::domain::answer::Answer;
+use crate::domain::error::Problem;
+use crate::domain::ids::ConfirmationId;
+use crate::domain::key::IdempotencyKey;
+use crate::domain::operation::Operation;
+use crate::domain::time::Timestamp;
+use crate::domain::words::words;
+use crate::effects::RetentionClass;
+use crate::store::claims::{self, Claim};
+use crate::store::{Db, confirmations, payments};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+words! {
+    /// What is known of a keyed call.
+    pub enum OperationState {
+        /// It is running right now.
+        InFlight = "in_flight",
+        /// It was begun and the provider's word isn't known: send the same call again.
+        Unknown = "unknown",
+        Completed = "completed",
+    }
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OperationStatus {
+    pub operation_id: Operation,
+    pub status: OperationState,
+    pub first_seen_at: Timestamp,
+    pub task_id: Option<String>,
+    /// Of the stored answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 201)]
+    pub http_status: Option<u16>,
+    /// The stored answer's body, as a replay would send it; null where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub response: Option<Box<RawValue>>,
+    /// The path of what the call made or decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/confirmations/cnf_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e")]
+    pub resource: Option<String>,
+}
+
+pub async fn get_operation_status(
+    context: &Context,
+    call: Call,
+    key: IdempotencyKey,
+) -> Result<OperationStatus, Problem> {
+    let show = move |db: &mut Db, now| {
+        let claim = claims::find(db, &call.caller.actor, &key)?.ok_or_else(Problem::key_unused)?;
+        let profile = claim.operation.profile();
+        if now >= claim.expires_at && profile.retention == RetentionClass::Other {
+            return Err(Problem::key_unused());
+        }
+        authorize(&call.caller, profile)?;
+        status(db, claim, now)
+    };
+    context.store.read(show).await
+}
+
+fn status(db: &mut Db, claim: Claim, now: Timestamp) -> Result<OperationStatus, Problem> {
+    let (status, answer, resource) = match confirmed_by(&claim) {
+        Some(id) => confirm_status(db, &id, now)?,
+        None if now >= claim.expires_at => return Err(Problem::key_expired(claim.resource)),
+        None => match claim.answer() {
+            Some(answer) => (OperationState::Completed, Some(answer), claim.resource),
+            None => (OperationState::InFlight, None, claim.resource),
+        },
+    };
+    let body = answer.as_ref().map(|answer| if answer.body.is_empty() { "null" } else { answer.body.as_str() });
+    Ok(OperationStatus {
+        operation_id: claim.operation,
+        status,
+        first_seen_at: claim.created_at,
+        task_id: claim.task_id,
+        http_status: answer.as_ref().map(|answer| answer.status),
+        response: body.map(|body| RawValue::from_string(body.to_owned())).transpose().map_err(Problem::internal)?,
+        resource,
+    })
+}
+
+/// The confirmation that a confirm's claim is for: its answer stands there, for as long as the order exists.
+fn confirmed_by(claim: &Claim) -> Option<ConfirmationId> {
+    let confirms = claim.operation == Operation::ConfirmCheckout;
+    claim.resource.as_deref().filter(|_| confirms)?.strip_prefix("/confirmations/").and_then(ConfirmationId::parse)
+}
+
+fn confirm_status(
+    db: &mut Db,
+    id: &ConfirmationId,
+    now: Timestamp,
+) -> Result<(OperationState, Option<Answer>, Option<String>), Problem> {
+    let confirmation =
+        confirmations::find(db, id)?.ok_or_else(|| Problem::internal("a claim of a confirmation that isn't there"))?;
+    let resource = match &confirmation.order_id {
+        Some(order) => format!("/orders/{order}"),
+        None => format!("/confirmations/{id}"),
+    };
+    let state = match &confirmation.decision {
+        Some(_) => OperationState::Completed,
+        None => {
+            let lease = payments::find_by_confirmation(db, id)?.and_then(|payment| payment.lease_until);
+            if lease.is_some_and(|until| now < until) { OperationState::InFlight } else { OperationState::Unknown }
+        }
+    };
+    Ok((state, confirmation.decision, Some(resource)))
+}

@@ -1,0 +1,101 @@
+//! Searches products: by words, best answers first; without words, in the order of their ids.
+
+use super::Context;
+use crate::domain::error::Problem;
+use crate::domain::ids::ProductId;
+use crate::domain::product::Product;
+use crate::domain::search::{Position, Search, score};
+use crate::domain::time::Timestamp;
+use crate::store::Db;
+use crate::store::products::{self, Range};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+/// Queries in one call.
+pub const MAX_QUERIES: usize = 20;
+/// Candidates whose products are read at once.
+const CHUNK: usize = 200;
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ProductList {
+    pub products: Vec<Product>,
+    /// For the next page of the same search; null on the last one.
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SearchResults {
+    /// One a query, in the order of the request.
+    pub results: Vec<ProductList>,
+}
+
+pub async fn search_products(context: &Context, wanted: Search) -> Result<ProductList, Problem> {
+    context.store.read(move |db, now| search(db, &wanted, now)).await
+}
+
+/// All queries see the same catalogue.
+pub async fn batch_search_products(context: &Context, wanted: Vec<Search>) -> Result<SearchResults, Problem> {
+    let search_all = move |db: &mut Db, now| {
+        let results = wanted.iter().map(|wanted| search(db, wanted, now));
+        Ok(SearchResults { results: results.collect::<Result<_, _>>()? })
+    };
+    context.store.read(search_all).await
+}
+
+fn search(db: &mut Db, wanted: &Search, now: Timestamp) -> Result<ProductList, Problem> {
+    let mut found = match wanted.query.words.is_empty() {
+        true => by_id(db, wanted, now)?,
+        false => by_relevance(db, wanted, now)?,
+    };
+    let position =
+        |(score, product): &(i64, Product)| Position { score: *score, product_id: product.product_id.clone() };
+    let next = wanted.page.cut(&mut found, position);
+    Ok(ProductList {
+        products: found.into_iter().map(|(_, product)| product).collect(),
+        next_cursor: next.map(|position| position.cursor(&wanted.query)),
+    })
+}
+
+fn by_id(db: &mut Db, wanted: &Search, now: Timestamp) -> Result<Vec<(i64, Product)>, Problem> {
+    let after = wanted.page.after.as_ref().map(|position| &position.product_id);
+    let range = Range::After(after, wanted.page.fetch() as i64);
+    let found = products::fitting(db, range, &wanted.query, now)?;
+    Ok(found.into_iter().map(|product| (0, product)).collect())
+}
+
+fn by_relevance(db: &mut Db, wanted: &Search, now: Timestamp) -> Result<Vec<(i64, Product)>, Problem> {
+    let mut candidates = scores(db, &wanted.query.words)?;
+    candidates.sort();
+    if let Some(Position { score, product_id }) = &wanted.page.after {
+        candidates.retain(|candidate| *candidate > (Reverse(*score), product_id.clone()));
+    }
+    let mut found = Vec::new();
+    for chunk in candidates.chunks(CHUNK) {
+        let ids: Vec<ProductId> = chunk.iter().map(|(_, id)| id.clone()).collect();
+        let fitting = products::fitting(db, Range::Among(&ids), &wanted.query, now)?;
+        let mut fitting: HashMap<_, _> = fitting.into_iter().map(|p| (p.product_id.clone(), p)).collect();
+        found.extend(chunk.iter().filter_map(|(Reverse(score), id)| Some((*score, fitting.remove(id)?))));
+        if found.len() >= wanted.page.fetch() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The products that have every word, with the sum of their best answers to each.
+fn scores(db: &mut Db, words: &BTreeSet<String>) -> Result<Vec<(Reverse<i64>, ProductId)>, Problem> {
+    let mut sums: Option<HashMap<ProductId, i64>> = None;
+    for asked in words {
+        let mut best: HashMap<ProductId, i64> = HashMap::new();
+        for (id, word, weight) in products::having(db, asked)? {
+            let best = best.entry(id).or_default();
+            *best = score(asked, &word, weight).max(*best);
+        }
+        sums = Some(match sums {
+            None => best,
+            Some(sums) => sums.into_iter().filter_map(|(id, sum)| Some((id.clone(), sum + best.get(&id)?))).collect(),
+        });
+    }
+    Ok(sums.unwrap_or_default().into_iter().map(|(id, sum)| (Reverse(sum), id)).collect())
+}
