@@ -17,5 +17,6 @@ mod products;
 mod propose_checkout;
 mod provider_faults;
 mod requests;
+mod routes;
 mod storage;
 mod support;

@@ -90,6 +90,25 @@ impl TestApp {
         execute(&self.database(), sql);
     }
 
+    /// Every row of every table, as text.
+    pub fn dump(&self) -> String {
+        let mut conn = connect(&self.database());
+        let tables = "SELECT group_concat(name) AS t FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'";
+        let tables = text(&mut conn, tables);
+        let mut dump = String::new();
+        for table in tables.split(',') {
+            let columns = format!(
+                "SELECT group_concat('quote(' || name || ')', ' || '' '' || ') AS t FROM pragma_table_info('{table}')"
+            );
+            let columns = text(&mut conn, &columns);
+            let rows = format!(
+                "SELECT coalesce(group_concat(r, char(10)), '') AS t FROM (SELECT {columns} AS r FROM {table} ORDER BY 1)"
+            );
+            dump += &format!("{table}\n{}\n", text(&mut conn, &rows));
+        }
+        dump
+    }
+
     /// Successful charges in the provider's own books.
     pub fn charges(&self) -> i64 {
         charges(&self.ledger())
@@ -150,6 +169,16 @@ pub fn assert_consistent(database: &Path, ledger: &Path) {
 struct Number {
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     n: i64,
+}
+
+#[derive(QueryableByName)]
+struct OneText {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    t: String,
+}
+
+fn text(conn: &mut SqliteConnection, sql: &str) -> String {
+    diesel::sql_query(sql).get_result::<OneText>(conn).unwrap().t
 }
 
 pub fn number(database: &Path, sql: &str) -> i64 {
