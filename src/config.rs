@@ -26,8 +26,18 @@ pub enum Command {
     Serve(ServeArgs),
     /// Print the OpenAPI document.
     Openapi,
+    /// Read both databases and report what doesn't add up; exit code 1 if anything doesn't.
+    Check(CheckArgs),
     /// Make, list or disable actors.
     Actor(ActorArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -43,9 +53,8 @@ pub struct ServeArgs {
     /// The payment provider.
     #[arg(long, env = "COUNTERSIGN_PAYMENTS", default_value = "sandbox", value_parser = ["sandbox"])]
     pub payments: String,
-    /// The sandbox provider's own ledger.
-    #[arg(long, env = "COUNTERSIGN_SANDBOX_URL", default_value = "sqlite://data/sandbox.db", value_parser = sqlite_path)]
-    pub sandbox_url: PathBuf,
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
     /// How long a confirmation holds price and stock. 15 minutes: time for a person to be asked, short for the stock.
     #[arg(long, env = "COUNTERSIGN_CONFIRMATION_TTL", default_value = "15m", value_parser = span)]
     pub confirmation_ttl: Duration,
@@ -84,6 +93,13 @@ pub struct DatabaseArgs {
     /// `sqlite://` and a path. `DATABASE_URL` works too. [default: sqlite://data/countersign.db]
     #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_parser = sqlite_path)]
     pub database_url: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct SandboxArgs {
+    /// The sandbox provider's own ledger.
+    #[arg(long, env = "COUNTERSIGN_SANDBOX_URL", default_value = "sqlite://data/sandbox.db", value_parser = sqlite_path)]
+    pub sandbox_url: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -153,7 +169,7 @@ impl ServeArgs {
             return Err("--lease must be at least twice --provider-timeout".into());
         }
         let store = self.database.store(usize::from(self.write_batch))?;
-        if std::path::absolute(&store.path).ok() == std::path::absolute(&self.sandbox_url).ok() {
+        if std::path::absolute(&store.path).ok() == std::path::absolute(&self.sandbox.sandbox_url).ok() {
             return Err("--database-url and --sandbox-url must be two files: the provider's books are its own".into());
         }
         if self.demo && !self.bind.ip().is_loopback() {
@@ -163,7 +179,7 @@ impl ServeArgs {
             bind: self.bind,
             demo: if self.demo { DemoActors::Admitted } else { DemoActors::Refused },
             store,
-            sandbox: self.sandbox_url.clone(),
+            sandbox: self.sandbox.sandbox_url.clone(),
             sandbox_delay: self.sandbox_delay,
             settings: Settings {
                 confirmation_ttl: self.confirmation_ttl,

@@ -1,12 +1,14 @@
-//! The commands: serve, openapi, actor.
+//! The commands: serve, openapi, check, actor.
 
 use clap::Parser;
 use countersign::app::App;
 use countersign::clock::Clock;
-use countersign::config::{ActorCommand, Cli, Command, DatabaseArgs, ServeArgs};
+use countersign::config::{ActorCommand, CheckArgs, Cli, Command, DatabaseArgs, ServeArgs};
 use countersign::domain::error::Problem;
 use countersign::effects::Retention;
 use countersign::operations::actors;
+use countersign::operations::check::{self, Report};
+use countersign::payments::sandbox;
 use countersign::store::Store;
 use countersign::{failpoints, http};
 use std::io::{IsTerminal, Write};
@@ -33,6 +35,7 @@ async fn main() -> ExitCode {
     let end = match cli.command {
         Command::Serve(args) => serve(args).await,
         Command::Openapi => openapi(),
+        Command::Check(args) => check(&args),
         Command::Actor(args) => actor(args.command).await,
     };
     match end {
@@ -91,6 +94,25 @@ fn openapi() -> Result<(), Failure> {
     let document = http::document(Retention::DEFAULT);
     println!("{}", document.to_pretty_json().map_err(|e| Failure::Failed(e.to_string()))?);
     Ok(())
+}
+
+fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let database = args.database.store(1).map_err(Failure::Usage)?.path;
+    let report = check::check(&database, || sandbox::books(&args.sandbox.sandbox_url), Clock::System.now())
+        .map_err(Failure::Failed)?;
+    for finding in &report.findings {
+        println!("{finding}");
+    }
+    let Report { orders, payments, bookings, products, findings } = &report;
+    let looked_at =
+        format!("{orders} orders, {payments} payments, {bookings} bookings of the provider, {products} products");
+    match findings.len() {
+        0 => {
+            println!("everything adds up: {looked_at}");
+            Ok(())
+        }
+        found => Err(Failure::Failed(format!("{found} findings in {looked_at}"))),
+    }
 }
 
 async fn actor(command: ActorCommand) -> Result<(), Failure> {

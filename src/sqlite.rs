@@ -22,6 +22,20 @@ pub fn configure(conn: &mut SqliteConnection) -> QueryResult<()> {
     ))
 }
 
+/// For reading only. A file that isn't there is an error, and isn't made.
+pub fn open_existing(path: &Path) -> Result<SqliteConnection, String> {
+    if !path.is_file() {
+        return Err(format!("{}: there is no such database", path.display()));
+    }
+    let mut conn = open(path)?;
+    forbid_writing(&mut conn).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(conn)
+}
+
+pub fn forbid_writing(conn: &mut SqliteConnection) -> QueryResult<()> {
+    conn.batch_execute("PRAGMA query_only = ON")
+}
+
 /// Makes the file, its folder and its tables where they are missing. Two processes may do so at once.
 pub fn create(path: &Path, migrations: EmbeddedMigrations) -> Result<(), String> {
     if let Some(folder) = path.parent() {

@@ -63,7 +63,7 @@ impl PaymentMethod {
 }
 
 /// Our own idempotency key at the provider: one per payment, the same on every attempt, whoever retries.
-#[derive(Clone, Debug, PartialEq, Eq, diesel::AsExpression, diesel::FromSqlRow)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, diesel::AsExpression, diesel::FromSqlRow)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 pub struct ProviderKey(String);
 

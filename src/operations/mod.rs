@@ -5,6 +5,7 @@ pub mod actors;
 pub mod authenticate;
 pub mod batch_update_products;
 pub mod cancel_confirmation;
+pub mod check;
 pub mod confirm_checkout;
 pub mod dry_run_checkout;
 pub mod expire;

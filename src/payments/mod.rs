@@ -3,7 +3,8 @@
 
 pub mod sandbox;
 
-use crate::domain::payment::{Charge, Decision, PaymentMethod, ProviderKey};
+use crate::domain::money::Currency;
+use crate::domain::payment::{Charge, Decision, PaymentMethod, PaymentStatus, ProviderKey};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -26,6 +27,15 @@ pub enum Found {
     NotSeen,
     /// The look-up itself failed; the reason is for the log.
     Unknown(String),
+}
+
+/// A line of the provider's books.
+#[derive(Clone, Debug)]
+pub struct Booking {
+    pub provider_key: ProviderKey,
+    pub amount_minor: i64,
+    pub currency: Currency,
+    pub status: PaymentStatus,
 }
 
 /// A provider promises this: requests with one key and the same bytes have one effect, for as long as it keeps the key.

@@ -1,10 +1,10 @@
 //! The sandbox provider: a durable ledger in its own database file, idempotency of its own, and faults on demand, by
 //! payment method. It runs in this process and shares nothing else with it.
 
-use super::{Answering, Found, Outcome, PaymentProvider};
+use super::{Answering, Booking, Found, Outcome, PaymentProvider};
 use crate::clock::Clock;
 use crate::domain::money::Currency;
-use crate::domain::payment::{Charge, Decision, PaymentMethod, ProviderKey};
+use crate::domain::payment::{Charge, Decision, PaymentMethod, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use crate::{failpoints, sqlite};
@@ -46,6 +46,15 @@ words! {
     pub enum Booked {
         Succeeded = "succeeded",
         Declined = "declined",
+    }
+}
+
+impl Booked {
+    fn status(self) -> PaymentStatus {
+        match self {
+            Booked::Succeeded => PaymentStatus::Succeeded,
+            Booked::Declined => PaymentStatus::Declined,
+        }
     }
 }
 
@@ -173,6 +182,21 @@ impl Sandbox {
         });
         work.await.map_err(|e| e.to_string())?.map_err(|e| format!("500: {e}"))
     }
+}
+
+/// The ledger in a file, for checking it. Changes nothing.
+pub fn books(path: &Path) -> Result<Vec<Booking>, String> {
+    let entries: Vec<Entry> = ledger::table
+        .select(Entry::as_select())
+        .load(&mut sqlite::open_existing(path)?)
+        .map_err(|e| format!("{}: {e}", path.display()))?;
+    let booking = |entry: Entry| Booking {
+        status: entry.outcome.status(),
+        provider_key: entry.provider_key,
+        amount_minor: entry.amount_minor,
+        currency: entry.currency,
+    };
+    Ok(entries.into_iter().map(booking).collect())
 }
 
 impl PaymentProvider for Sandbox {

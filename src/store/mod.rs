@@ -2,6 +2,7 @@
 //! a snapshot; both run a plain synchronous function of `&mut Db` and the time.
 
 pub mod actors;
+pub mod books;
 pub mod catalogue;
 pub mod claims;
 pub mod confirmations;
@@ -150,14 +151,20 @@ impl Store {
     }
 }
 
+/// Runs a function on one snapshot of a database that is there already, and changes nothing: neither its rows nor, as
+/// opening a [`Store`] may, its tables.
+pub fn inspect<T>(path: &Path, query: impl FnOnce(&mut Db) -> Result<T, Problem>) -> Result<T, String> {
+    let mut conn = sqlite::open_existing(path)?;
+    conn.transaction(|conn| query(&mut Db::Sqlite(conn)))
+        .map_err(|problem| format!("{}: {}", path.display(), problem.cause.unwrap_or(problem.detail)))
+}
+
 #[derive(Debug)]
 struct ReadOnly;
 
 impl CustomizeConnection<SqliteConnection, diesel::r2d2::Error> for ReadOnly {
     fn on_acquire(&self, conn: &mut SqliteConnection) -> Result<(), diesel::r2d2::Error> {
-        sqlite::configure(conn)
-            .and_then(|()| conn.batch_execute("PRAGMA query_only = ON"))
-            .map_err(diesel::r2d2::Error::QueryError)
+        sqlite::configure(conn).and_then(|()| sqlite::forbid_writing(conn)).map_err(diesel::r2d2::Error::QueryError)
     }
 }
 

@@ -4,13 +4,17 @@
 
 mod actors;
 mod architecture;
+mod batch_update_products;
 mod cancel_confirmation;
+mod check;
 mod confirm_checkout;
 #[cfg(feature = "failpoints")]
 mod crash;
 mod dry_run_checkout;
 mod errors;
+mod forget;
 mod hang_up;
+mod lists;
 mod orders;
 mod process;
 mod products;
@@ -18,5 +22,8 @@ mod propose_checkout;
 mod provider_faults;
 mod requests;
 mod routes;
+mod search_products;
+mod set_shipping_address;
 mod storage;
 mod support;
+mod tasks;

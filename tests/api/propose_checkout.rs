@@ -138,7 +138,7 @@ async fn f29_fifty_parallel_proposals_with_one_key_make_one_confirmation() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f24_fifty_buyers_of_ten_units_get_ten_confirmations() {
     let app = TestApp::start().await;
-    app.execute("UPDATE products SET stock = 10 WHERE product_id = 'MUG-BLUE'");
+    app.set_stock("MUG-BLUE", 10);
     let cart = cart("MUG-BLUE", 1, "pm_sandbox_ok");
     let keys: Vec<String> = (0..50).map(|i| format!("k{i}")).collect();
     let buyers = [SHOPPER, SECOND, STRANGER];
@@ -183,7 +183,7 @@ async fn f31_a_decided_refusal_is_the_keys_answer_and_a_correction_of_bad_values
     let two = cart("LAST-ONE", 2, "pm_sandbox_ok");
     let first = app.shopper().propose("k", &two).await;
     first.assert_problem(409, "insufficient_stock");
-    app.execute("UPDATE products SET stock = 5 WHERE product_id = 'LAST-ONE'");
+    app.set_stock("LAST-ONE", 5);
     app.shopper().propose("k", &two).await.assert_replay_of(&first);
     assert_eq!(app.shopper().propose("new", &two).await.status, 201);
 

@@ -1,0 +1,107 @@
+//! `countersign check`: silent about a story that adds up, loud about one that doesn't.
+
+use crate::support::*;
+use serde_json::json;
+use std::path::Path;
+use std::process::Command;
+
+/// The command's exit code, and all that it says.
+fn check(database: &Path, ledger: &Path) -> (Option<i32>, String) {
+    let url = |path: &Path| format!("sqlite://{}", path.display());
+    let output = Command::new(env!("CARGO_BIN_EXE_countersign"))
+        .args(["check", "--database-url", &url(database), "--sandbox-url", &url(ledger)])
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// Orders (one of them free), a decline, something held, something cancelled, stock set by hand, an outcome unknown.
+async fn story() -> TestApp {
+    let app = TestApp::start().await;
+    let shopper = app.shopper();
+    shopper.ordered("1", &with(mugs(), "/discount_codes", json!(["WELCOME10"]))).await;
+    let free = with(mugs(), "/discount_codes", json!(["GOODWILL"]));
+    shopper.ordered("2", &with(free, "/shipping_option", json!("pickup"))).await;
+    let declined = shopper.proposed("3", &cart("MUG-BLUE", 1, "pm_sandbox_declined")).await;
+    assert_eq!(shopper.confirm(&declined).await.status, 402);
+    shopper.proposed("4", &with(mugs(), "/discount_codes", json!(["FIRST3"]))).await;
+    let cancelled = shopper.proposed("5", &mugs()).await;
+    shopper.delete(&format!("/confirmations/{cancelled}")).await;
+    let set = json!({"mode": "atomic", "updates": [{"product_id": "MUG-BLUE", "set": {"stock": 50}}]});
+    assert_eq!(app.caller(MERCHANT).update("6", &set).await.status, 200);
+    shopper.ordered("7", &mugs()).await;
+    let unknown = shopper.proposed("8", &cart("MUG-TRAVEL", 1, "pm_sandbox_timeout_before_charge")).await;
+    assert_eq!(shopper.confirm(&unknown).await.status, 503);
+    app
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_story_that_adds_up_is_exit_code_0_also_while_the_server_runs() {
+    let app = story().await;
+    let before = app.dump();
+    let (code, said) = check(&app.database(), &app.ledger());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("everything adds up: 3 orders, 4 payments, 3 bookings"), "{said}");
+    assert_eq!(app.dump(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_does_not_add_up_is_found() {
+    let ours = [
+        ("UPDATE products SET stock = stock + 1 WHERE product_id = 'MUG-BLUE'", "MUG-BLUE: 54 units were set"),
+        ("UPDATE products SET held = held + 1 WHERE product_id = 'MUG-BLUE'", "MUG-BLUE: 3 units are counted as held"),
+        ("UPDATE discounts SET used = used + 1 WHERE code = 'WELCOME10'", "WELCOME10: 2 uses are counted"),
+        ("UPDATE discounts SET held = 0 WHERE code = 'FIRST3'", "FIRST3: 0 uses are counted as held"),
+        ("UPDATE confirmations SET status = 'cancelled' WHERE status = 'pending'", "holds something"),
+        (
+            "UPDATE orders SET total_minor = total_minor + 1 WHERE payment_id IS NOT NULL",
+            "has another total than its plan",
+        ),
+        ("UPDATE orders SET payment_id = NULL", "is not paid"),
+        ("PRAGMA foreign_keys = OFF; DELETE FROM orders", "is confirmed without an order"),
+        ("UPDATE payments SET amount_minor = 1 WHERE status = 'succeeded'", "differs from what the provider booked"),
+        (
+            "PRAGMA foreign_keys = OFF; DELETE FROM payments WHERE status = 'requested'",
+            "is being confirmed without a payment",
+        ),
+        ("PRAGMA foreign_keys = OFF; DELETE FROM payments WHERE status = 'declined'", "which we never asked for"),
+        ("UPDATE payments SET status = 'succeeded' WHERE status = 'requested'", "not in the provider's books"),
+        (
+            "UPDATE payments SET lease_owner = 'gone', lease_until = '2026-11-01 00:00:00' WHERE status = 'requested'",
+            "stale lease",
+        ),
+        ("UPDATE payments SET provider_key_expires_at = '2026-11-01 00:00:00'", "needs a person"),
+        (
+            "UPDATE claims SET answer_status = NULL, answer_body = NULL WHERE idempotency_key = '6'",
+            "for batch_update_products has no answer",
+        ),
+    ];
+    let theirs = [
+        ("DELETE FROM ledger WHERE outcome = 'succeeded'", "not in the provider's books"),
+        ("UPDATE ledger SET amount_minor = amount_minor + 1", "differs from what the provider booked"),
+        ("UPDATE ledger SET outcome = 'succeeded'", "differs from what the provider booked"),
+    ];
+    let app = story().await;
+    let cases = ours.iter().map(|case| (0, case)).chain(theirs.iter().map(|case| (1, case)));
+    for (book, (tamper, finding)) in cases {
+        let dir = tempfile::TempDir::new().unwrap();
+        let copies = ["ours.db", "theirs.db"].map(|name| dir.path().join(name));
+        for (from, to) in [app.database(), app.ledger()].iter().zip(&copies) {
+            execute(from, &format!("VACUUM INTO '{}'", to.display()));
+        }
+        execute(&copies[book], tamper);
+        let (code, said) = check(&copies[0], &copies[1]);
+        assert_eq!(code, Some(1), "{tamper}: {said}");
+        assert!(said.contains(finding), "{tamper}: {said}");
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_is_exit_code_1_and_is_not_made() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let (code, said) = check(&dir.path().join("a.db"), &dir.path().join("b.db"));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("there is no such database"), "{said}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
