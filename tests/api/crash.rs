@@ -5,6 +5,7 @@ use crate::process::{Process, database, ledger};
 use crate::support::*;
 use countersign::failpoints;
 use reqwest::Method;
+use serde_json::json;
 use tempfile::TempDir;
 
 /// The points that a confirm passes.
@@ -126,6 +127,29 @@ async fn f05_aborted_between_effect_and_answer_a_cancel_is_done_once() {
     assert_eq!(send(cancel(&process)).await.status, 204);
     assert!(send(cancel(&process)).await.is_replay());
     assert_consistent(&database(&dir), &ledger(&dir));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_aborted_between_effect_and_answer_a_batch_is_written_once() {
+    for point in [failpoints::BEFORE_CLAIM, failpoints::BEFORE_LOCAL_COMMIT] {
+        let dir = TempDir::new().unwrap();
+        let set = json!({"mode": "per_item", "updates": [
+            {"product_id": "MUG-BLUE", "set": {"stock": 7}},
+            {"product_id": "NO-SUCH", "set": {"stock": 7}},
+        ]});
+        let mut process = Process::start(dir.path(), &format!("{point}=1*return(abort)"), &[]);
+        let update = process.caller(MERCHANT).request(Method::POST, "/products-batch-update");
+        assert_eq!(attempt(update.header("Idempotency-Key", "k").json(&set)).await, None);
+        process.kill();
+        let changes = "SELECT count(*) AS n FROM stock_changes WHERE actor_id IS NOT NULL";
+        assert_eq!(number(&database(&dir), changes), 0, "nothing is half done");
+        let process = Process::start(dir.path(), "", &[]);
+        let got = process.caller(MERCHANT).update("k", &set).await;
+        assert_eq!((got.status, got.is_replay()), (200, false));
+        process.caller(MERCHANT).update("k", &set).await.assert_replay_of(&got);
+        assert_eq!(number(&database(&dir), changes), 1);
+        assert_consistent(&database(&dir), &ledger(&dir));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

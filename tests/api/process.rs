@@ -42,7 +42,11 @@ impl Process {
     }
 
     pub fn shopper(&self) -> Caller<'_> {
-        Caller::new(&self.http, &self.url, SHOPPER)
+        self.caller(SHOPPER)
+    }
+
+    pub fn caller(&self, key: &'static str) -> Caller<'_> {
+        Caller::new(&self.http, &self.url, key)
     }
 
     pub fn terminate(&mut self) -> std::process::ExitStatus {
@@ -108,6 +112,20 @@ async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
     assert_eq!(charges(&ledger(&dir)), 1);
     let log = std::fs::metadata(dir.path().join("data/countersign.db-wal")).map_or(0, |log| log.len());
     assert_eq!(log, 0, "everything is in the database file itself");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f48_a_stop_loses_no_count_of_a_task() {
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::start(dir.path(), "", &["--worker-interval", "1h"]);
+    for _ in 0..3 {
+        let propose = process.shopper().request(reqwest::Method::POST, "/checkout").header("Idempotency-Key", "k");
+        assert_eq!(send(propose.header("Agent-Task-Id", "t").json(&mugs())).await.status, 201);
+    }
+    assert!(process.terminate().success());
+    let process = Process::start(dir.path(), "", &[]);
+    let task = process.shopper().get("/tasks/t").await.json();
+    assert_eq!((&task["operations"][0]["executed"], &task["operations"][0]["replayed"]), (&1.into(), &2.into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
