@@ -78,7 +78,7 @@ impl App {
             self.stop.cancel();
             handle.stop(true).await;
             self.context.tasks.finish().await;
-            workers::write_tally(&self.context).await;
+            workers::write_tally(self.context.clone()).await;
         };
         if tokio::time::timeout(self.shutdown_grace, finish).await.is_err() {
             tracing::warn!("stopped before everything had finished; the rest is recovered at the next start");

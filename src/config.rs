@@ -140,13 +140,16 @@ pub enum ActorCommand {
 }
 
 impl DatabaseArgs {
+    pub fn path(&self) -> Result<PathBuf, String> {
+        match (&self.database_url, std::env::var("DATABASE_URL")) {
+            (Some(path), _) => Ok(path.clone()),
+            (None, Ok(url)) => sqlite_path(&url).map_err(|e| format!("DATABASE_URL: {e}")),
+            (None, Err(_)) => Ok(PathBuf::from("data/countersign.db")),
+        }
+    }
+
     pub fn store(&self, write_batch: usize) -> Result<StoreConfig, String> {
-        let path = match (&self.database_url, std::env::var("DATABASE_URL")) {
-            (Some(path), _) => path.clone(),
-            (None, Ok(url)) => sqlite_path(&url).map_err(|e| format!("DATABASE_URL: {e}"))?,
-            (None, Err(_)) => PathBuf::from("data/countersign.db"),
-        };
-        Ok(StoreConfig { path, write_batch })
+        Ok(StoreConfig { path: self.path()?, write_batch })
     }
 }
 

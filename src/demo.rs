@@ -5,7 +5,7 @@ use crate::domain::digest::sha256_hex;
 use crate::domain::error::Problem;
 use crate::domain::ids::{ActorId, ProductId};
 use crate::domain::money::{Currency, Money};
-use crate::domain::product::{Category, TaxClass};
+use crate::domain::product::TaxClass;
 use crate::domain::product_update::Listing;
 use crate::domain::time::Timestamp;
 use crate::store::actors::{self, Actor};
@@ -34,15 +34,10 @@ const ACTORS: &[(&str, &str, &[Scope])] = &[
 ];
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct SeedProduct {
     product_id: ProductId,
-    title: String,
-    description: String,
-    category: Category,
-    price: Money,
-    tax_class: TaxClass,
-    stock: i64,
+    #[serde(flatten)]
+    listing: Listing,
 }
 
 #[derive(Deserialize)]
@@ -109,18 +104,10 @@ fn add_actor(db: &mut Db, key: &str, account: &str, scopes: &[Scope], now: Times
 }
 
 fn add_products(db: &mut Db, now: Timestamp) -> Result<(), Problem> {
-    for seed in read::<SeedProduct>(include_str!("../seed/products.json"))? {
-        let listing = Listing {
-            title: seed.title,
-            description: seed.description,
-            category: seed.category,
-            price: seed.price,
-            tax_class: seed.tax_class,
-            stock: seed.stock,
-        };
-        let made = products::create(db, &seed.product_id, &listing, None, now)?;
-        if !made && !products::is_indexed(db, &seed.product_id)? {
-            products::index(db, &seed.product_id, &listing)?;
+    for SeedProduct { product_id, listing } in read(include_str!("../seed/products.json"))? {
+        let made = products::create(db, &product_id, &listing, None, now)?;
+        if made.is_none() && !products::is_indexed(db, &product_id)? {
+            products::index(db, &product_id, &listing)?;
         }
     }
     Ok(())

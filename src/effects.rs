@@ -254,6 +254,11 @@ impl Operation {
         Self::ALL.iter().copied().filter(|operation| operation.profile().retention == class).collect()
     }
 
+    /// Those whose effect reaches so far.
+    pub fn reaching(reach: Reach) -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|operation| operation.profile().reach == reach).collect()
+    }
+
     /// The operation behind a route.
     pub fn at(method: &str, path: &str) -> Option<Self> {
         let matches = |operation: &&Operation| {
@@ -297,7 +302,7 @@ impl EffectProfile {
             "untrusted_inputs": self.untrusted_inputs,
             "mcp": {"annotations": {
                 "readOnlyHint": pure,
-                "destructiveHint": matches!(self.effect, Effect::Irreversible),
+                "destructiveHint": !matches!(self.effect, Effect::Pure | Effect::Compensable),
                 "idempotentHint": true,
                 "openWorldHint": self.reach == Reach::Provider,
             }},

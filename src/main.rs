@@ -97,7 +97,7 @@ fn openapi() -> Result<(), Failure> {
 }
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let database = args.database.store(1).map_err(Failure::Usage)?.path;
+    let database = args.database.path().map_err(Failure::Usage)?;
     let report = check::check(&database, || sandbox::books(&args.sandbox.sandbox_url), Clock::System.now())
         .map_err(Failure::Failed)?;
     for finding in &report.findings {

@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::digest::Digest;
-use super::ids::{AccountId, ActorId, ConfirmationId, OrderId};
+use super::ids::{AccountId, ActorId, ConfirmationId, OrderId, TaskId};
 use super::money::Money;
 use super::plan::{Plan, Warning};
 use super::time::Timestamp;
@@ -76,7 +76,7 @@ pub struct Confirmation {
     pub plan_digest: Digest,
     pub attempt_digest: Digest,
     pub warnings: Vec<Warning>,
-    pub task: Option<String>,
+    pub task: Option<TaskId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
     pub order_id: Option<OrderId>,
@@ -124,13 +124,9 @@ impl Confirmation {
             Purpose::Refund => "/refunds",
         };
         match status {
-            Status::Pending => {
-                Next { confirm: Some(confirm), cancel: Some(format!("/confirmations/{id}")), ..Next::default() }
-            }
+            Status::Pending => Next { confirm: Some(confirm), cancel: Some(id.path()), ..Next::default() },
             Status::Committing => Next { confirm: Some(confirm), ..Next::default() },
-            Status::Confirmed => {
-                Next { order: self.order_id.as_ref().map(|order| format!("/orders/{order}")), ..Next::default() }
-            }
+            Status::Confirmed => Next { order: self.order_id.as_ref().map(OrderId::path), ..Next::default() },
             Status::Declined | Status::Cancelled | Status::Expired => {
                 Next { propose: Some(propose.to_owned()), ..Next::default() }
             }

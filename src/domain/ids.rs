@@ -46,6 +46,42 @@ ids! {
     StockChangeId = "stc";
 }
 
+macro_rules! resources {
+    ($($name:ident at $folder:literal;)+) => {$(
+        impl $name {
+            /// Where it is read.
+            pub fn path(&self) -> String {
+                format!(concat!($folder, "{}"), self)
+            }
+
+            pub fn at(path: &str) -> Option<Self> {
+                path.strip_prefix($folder).and_then(Self::parse)
+            }
+        }
+    )+};
+}
+
+resources! {
+    ConfirmationId at "/confirmations/";
+    OrderId at "/orders/";
+}
+
+/// The caller's name for one task of its agent, from `Agent-Task-Id`: 1–128 visible ASCII characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+#[diesel(sql_type = diesel::sql_types::Text)]
+#[schema(value_type = String, pattern = "^[!-~]{1,128}$", example = "task-7f3a")]
+pub struct TaskId(String);
+
+impl TaskId {
+    pub fn parse(text: &str) -> Option<Self> {
+        let well_formed = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+        well_formed.then(|| Self(text.to_owned()))
+    }
+}
+
+text_newtype!(TaskId);
+
 /// A merchant's SKU: `[A-Za-z0-9_-]{1,64}`, case-sensitive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
@@ -54,6 +90,8 @@ ids! {
 pub struct ProductId(String);
 
 impl ProductId {
+    pub const NOTATION: &str = "[A-Za-z0-9_-]{1,64}";
+
     pub fn parse(text: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         let well_formed = (1..=64).contains(&text.len()) && text.bytes().all(allowed);

@@ -23,6 +23,8 @@ words! {
 pub struct Category(String);
 
 impl Category {
+    pub const NOTATION: &str = "[a-z0-9-]{1,64}";
+
     pub fn parse(text: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let well_formed = (1..=64).contains(&text.len()) && text.bytes().all(allowed);

@@ -6,7 +6,7 @@ use super::ids::ProductId;
 use super::money::Money;
 use super::product::{Category, TaxClass};
 use super::words::words;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Updates in one batch.
@@ -15,6 +15,9 @@ pub const MAX_UPDATES: usize = 100;
 pub const MAX_DESCRIPTION: usize = 2_000;
 /// Units of one product.
 pub const MAX_STOCK: i64 = 1_000_000_000;
+
+/// Versions are numbers in JSON: none may lose a digit as a double (2^53 − 1).
+pub const MAX_VERSION: i64 = 9_007_199_254_740_991;
 
 words! {
     /// What a refused item means for the others.
@@ -60,7 +63,7 @@ pub struct NewValues {
 }
 
 /// The merchant's own members of a product.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Listing {
     pub title: String,
     pub description: String,
@@ -85,10 +88,10 @@ pub enum Change<'a> {
     Create(Listing),
     Update(&'a Listed, Listing),
     /// It is as it should be, in this version.
-    None(i64),
+    Unchanged(i64),
 }
 
-/// Decides, and changes nothing.
+/// Decides one update by itself: the products of a batch are distinct.
 pub fn change<'a>(update: &ProductUpdate, found: Option<&'a Listed>) -> Result<Change<'a>, Problem> {
     let version = found.map_or(0, |found| found.version);
     if update.if_version.is_some_and(|expected| expected != version) {
@@ -108,7 +111,7 @@ pub fn change<'a>(update: &ProductUpdate, found: Option<&'a Listed>) -> Result<C
     if after.stock < found.held {
         return Err(Problem::stock_below_held(&update.product_id, found.held));
     }
-    Ok(if after == *before { Change::None(version) } else { Change::Update(found, after) })
+    Ok(if after == *before { Change::Unchanged(version) } else { Change::Update(found, after) })
 }
 
 fn create(id: &ProductId, set: NewValues) -> Result<Listing, Problem> {
@@ -127,50 +130,38 @@ fn create(id: &ProductId, set: NewValues) -> Result<Listing, Problem> {
     })
 }
 
-words! {
-    /// What became of one item of a batch.
-    pub enum ItemStatus {
-        Created = "created",
-        Updated = "updated",
-        /// It was as it should be already.
-        Unchanged = "unchanged",
-        Refused = "refused",
-        /// Nothing was wrong with it, but another item stopped the batch.
-        NotWritten = "not_written",
-    }
-}
-
 /// One result an item, in the order of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[schema(as = UpdateResult)]
-pub struct ItemResult {
+pub struct UpdateResult {
     pub product_id: ProductId,
-    pub status: ItemStatus,
-    /// The product's version now, where it was written or unchanged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<i64>,
-    /// Why it was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ProblemBody>, no_recursion)]
-    pub problem: Option<Value>,
+    #[serde(flatten)]
+    pub outcome: UpdateOutcome,
 }
 
-impl ItemResult {
-    pub fn written(product_id: ProductId, status: ItemStatus, version: i64) -> Self {
-        Self { product_id, status, version: Some(version), problem: None }
-    }
-
-    pub fn refused(product_id: ProductId, problem: Value) -> Self {
-        Self { product_id, status: ItemStatus::Refused, version: None, problem: Some(problem) }
-    }
-
-    pub fn not_written(product_id: ProductId) -> Self {
-        Self { product_id, status: ItemStatus::NotWritten, version: None, problem: None }
-    }
+/// What became of one item. The version is the product's own, now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum UpdateOutcome {
+    Created {
+        version: i64,
+    },
+    Updated {
+        version: i64,
+    },
+    /// It was as it should be already.
+    Unchanged {
+        version: i64,
+    },
+    Refused {
+        #[schema(value_type = ProblemBody, no_recursion)]
+        problem: Value,
+    },
+    /// Nothing is wrong with it, but another item was refused.
+    NotWritten,
 }
 
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct BatchUpdated {
     pub mode: BatchMode,
-    pub results: Vec<ItemResult>,
+    pub results: Vec<UpdateResult>,
 }

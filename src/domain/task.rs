@@ -1,5 +1,6 @@
 //! What the calls of one agent task came to, so that a rising count of retries is seen.
 
+use super::ids::{ActorId, TaskId};
 use super::operation::Operation;
 use super::time::Timestamp;
 use super::words::words;
@@ -13,18 +14,30 @@ words! {
         /// With the answer of an earlier call.
         Replayed = "replayed",
         Refused = "refused",
-        /// Without a decision: an earlier call is still running, or the provider's word is not known yet.
+        /// Undecided: an earlier call is still running, or whether it took effect is not known yet.
         InFlight = "in_flight",
         /// Something went wrong on our side.
         Failed = "failed",
     }
 }
 
-/// The calls of one key of one task.
-#[derive(Clone, Copy, Debug)]
+/// What calls are counted by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counted {
+    pub actor: ActorId,
+    pub task: TaskId,
+    pub operation: Operation,
+    /// The key; where none was sent, the id in the path.
+    pub subject: String,
+}
+
+/// Calls, by how they ended. `calls` are `executed` + `replayed` + `refused` + `failed` + those that ended undecided.
+#[derive(Clone, Copy, Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = TaskCalls)]
 pub struct Calls {
     pub calls: i64,
     pub executed: i64,
+    /// More calls than keys, and most of them replayed: somebody retries.
     pub replayed: i64,
     pub refused: i64,
     pub failed: i64,
@@ -61,52 +74,36 @@ impl Calls {
 /// What one task did.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Task {
-    #[schema(example = "task-7f3a")]
-    pub task_id: String,
+    pub task_id: TaskId,
     pub operations: Vec<TaskOperation>,
 }
 
-/// The task's calls of one operation. `calls` less the four counts after `keys` ended without a decision.
+/// The task's calls of one operation.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct TaskOperation {
     pub operation_id: Operation,
-    pub calls: i64,
     /// Distinct keys; a call without one counts by the resource in its path.
     pub keys: i64,
-    pub executed: i64,
-    /// More calls than keys, and most of them replayed: somebody retries.
-    pub replayed: i64,
-    pub refused: i64,
-    /// Answered 5xx, other than undecided.
-    pub failed: i64,
-    /// Keys whose last call ended without a decision: ask again with the same key.
+    /// Keys (not calls) whose last call ended undecided: ask again with the same key.
     pub in_flight: i64,
-    pub last_outcome: Outcome,
-    pub last_at: Timestamp,
+    #[serde(flatten)]
+    pub sum: Calls,
 }
 
 impl Task {
     /// Adds up the keys of each operation.
-    pub fn of(task_id: String, keys: impl IntoIterator<Item = (Operation, Calls)>) -> Self {
-        let mut operations: BTreeMap<Operation, (i64, i64, Calls)> = BTreeMap::new();
-        for (operation, calls) in keys {
-            let undecided = i64::from(calls.last_outcome == Outcome::InFlight);
-            let sum = operations.entry(operation).and_modify(|(_, _, sum)| sum.add(&calls)).or_insert((0, 0, calls));
-            sum.0 += 1;
-            sum.1 += undecided;
+    pub fn of(task_id: TaskId, keys: impl IntoIterator<Item = (Operation, Calls)>) -> Self {
+        let mut operations: BTreeMap<Operation, TaskOperation> = BTreeMap::new();
+        for (operation_id, calls) in keys {
+            let in_flight = i64::from(calls.last_outcome == Outcome::InFlight);
+            let first = TaskOperation { operation_id, keys: 1, in_flight, sum: calls };
+            let more = |operation: &mut TaskOperation| {
+                operation.keys += 1;
+                operation.in_flight += in_flight;
+                operation.sum.add(&calls);
+            };
+            operations.entry(operation_id).and_modify(more).or_insert(first);
         }
-        let operation = |(operation_id, (keys, in_flight, sum)): (Operation, (i64, i64, Calls))| TaskOperation {
-            operation_id,
-            calls: sum.calls,
-            keys,
-            executed: sum.executed,
-            replayed: sum.replayed,
-            refused: sum.refused,
-            failed: sum.failed,
-            in_flight,
-            last_outcome: sum.last_outcome,
-            last_at: sum.last_at,
-        };
-        Self { task_id, operations: operations.into_iter().map(operation).collect() }
+        Self { task_id, operations: operations.into_values().collect() }
     }
 }

@@ -54,13 +54,13 @@ macro_rules! text_newtype {
 
 /// A closed set of words: an enum whose variants are spelled the same in Rust, JSON, SQL and the documents.
 macro_rules! words {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[doc = $doc:literal])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[derive(serde::Serialize, serde::Deserialize)]
         #[derive(diesel::AsExpression, diesel::FromSqlRow)]
         #[diesel(sql_type = diesel::sql_types::Text)]
-        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
+        pub enum $name { $($(#[doc = $doc])* #[serde(rename = $word)] $variant,)+ }
 
         impl $name {
             pub const ALL: &[$name] = &[$($name::$variant,)+];
@@ -80,6 +80,7 @@ macro_rules! words {
                 utoipa::openapi::schema::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
                     .enum_values(Some([$($word,)+]))
+                    .description($crate::domain::words::legend(&[$(($word, concat!($($doc,)*)),)+]))
                     .into()
             }
         }
@@ -88,6 +89,13 @@ macro_rules! words {
 
         $crate::domain::words::text_column!($name);
     };
+}
+
+/// What each word means, for the documents; None where the words say it themselves.
+pub fn legend(words: &[(&str, &str)]) -> Option<String> {
+    let explained = words.iter().filter(|(_, meaning)| !meaning.is_empty());
+    let lines: Vec<String> = explained.map(|(word, meaning)| format!("- `{word}`:{meaning}")).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 pub(crate) use {text_column, text_newtype, words};

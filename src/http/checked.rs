@@ -5,6 +5,7 @@ use super::State;
 use super::envelope::{IDEMPOTENCY_KEY, RequestId, Requested, Seen};
 use super::{json, query};
 use crate::domain::error::Problem;
+use crate::domain::ids::TaskId;
 use crate::domain::key::IdempotencyKey;
 use crate::effects::{EffectProfile, KeyRule};
 use crate::operations::authenticate::{authenticate, authorize};
@@ -98,9 +99,10 @@ async fn check<I: Input>(request: HttpRequest, payload: Payload) -> Result<Check
     remember(&request, |seen| seen.actor = Some(caller.actor.clone()));
     authorize(&caller, profile)?;
 
-    let key = key(request.headers(), profile)?;
     let task = task(request.headers())?;
-    remember(&request, |seen| (seen.key, seen.task) = (key.clone(), task.clone()));
+    remember(&request, |seen| seen.task = task.clone());
+    let key = key(request.headers(), profile)?;
+    remember(&request, |seen| seen.key = key.clone());
 
     let body = read_body(&request, payload).await?;
     let input = match I::SOURCE {
@@ -172,16 +174,10 @@ fn sent_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Problem> {
     value.map(|value| IdempotencyKey::from_header(value).ok_or_else(Problem::key_invalid)).transpose()
 }
 
-fn task(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+fn task(headers: &HeaderMap) -> Result<Option<TaskId>, Problem> {
     let malformed = || Problem::malformed("Agent-Task-Id takes 1 to 128 visible ASCII characters, once.");
     let Some(value) = one(headers, &AGENT_TASK_ID).map_err(|TwoLines| malformed())? else { return Ok(None) };
-    std::str::from_utf8(value).ok().and_then(task_id).map(Some).ok_or_else(malformed)
-}
-
-/// 1 to 128 visible ASCII characters.
-pub fn task_id(text: &str) -> Option<String> {
-    let well_formed = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    well_formed.then(|| text.to_owned())
+    std::str::from_utf8(value).ok().and_then(TaskId::parse).map(Some).ok_or_else(malformed)
 }
 
 struct TwoLines;

@@ -168,8 +168,7 @@ fn items(faults: &mut Faults, bodies: Vec<Object<ItemBody>>) -> Option<Vec<Item>
     let mut units: HashMap<String, i64> = HashMap::new();
     let mut items = Vec::new();
     for (i, Object(item)) in bodies.into_iter().enumerate() {
-        let product_id = ProductId::parse(&item.product_id);
-        let product_id = faults.parsed(&format!("/items/{i}/product_id"), product_id, "[A-Za-z0-9_-]{1,64}");
+        let product_id = faults.product_id(&format!("/items/{i}/product_id"), &item.product_id);
         let Integer(quantity) = item.quantity;
         let units = units.entry(item.product_id).or_default();
         *units = units.saturating_add(quantity.max(0));

@@ -2,13 +2,11 @@
 
 use crate::domain::answer::Delivery;
 use crate::domain::error::Problem;
-use crate::domain::ids::ActorId;
+use crate::domain::ids::{ActorId, TaskId};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
-use crate::domain::task::{Calls, Outcome};
-use crate::effects::Effect;
+use crate::domain::task::{Calls, Counted, Outcome};
 use crate::http::{State, reply};
-use crate::operations::tally::Counted;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -34,7 +32,7 @@ pub struct Requested(pub Operation);
 #[derive(Clone, Default)]
 pub struct Seen {
     pub actor: Option<ActorId>,
-    pub task: Option<String>,
+    pub task: Option<TaskId>,
     pub key: Option<IdempotencyKey>,
 }
 
@@ -181,20 +179,17 @@ fn outcome(response: &HttpResponse, problem: Option<&Problem>) -> Outcome {
 fn record(seen: &Seen, outcome: Outcome, response: &HttpResponse, problem: Option<&Problem>) {
     let span = tracing::Span::current();
     span.record("actor", seen.actor.as_ref().map(ActorId::as_str));
-    span.record("task", seen.task.as_deref());
+    span.record("task", seen.task.as_ref().map(TaskId::as_str));
     span.record("key", seen.key.as_ref().map(IdempotencyKey::log_hash));
     span.record("status", response.status().as_u16());
     span.record("outcome", outcome.as_str());
     span.record("code", problem.map(|problem| problem.code.as_str()));
 }
 
-/// Counts a call of a task, if it is one that could change something.
+/// Counts a call of a task.
 fn count(request: &HttpRequest, operation: Operation, seen: &Seen, outcome: Outcome) {
     let (Some(actor), Some(task)) = (&seen.actor, &seen.task) else { return };
     let Some(state) = request.app_data::<web::Data<State>>() else { return };
-    if operation.profile().effect == Effect::Pure {
-        return;
-    }
     let in_path = || request.match_info().iter().next().map_or_else(String::new, |(_, id)| id.to_owned());
     let subject = seen.key.as_ref().map_or_else(in_path, |key| key.as_str().to_owned());
     let counted = Counted { actor: actor.clone(), task: task.clone(), operation, subject };

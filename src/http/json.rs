@@ -2,7 +2,10 @@
 //! value; and no number through a binary float.
 
 use crate::domain::error::{Fault, FaultCode, Problem};
+use crate::domain::ids::ProductId;
 use crate::domain::money::{AmountFault, Currency, Money};
+use crate::domain::page::{DEFAULT_LIMIT, MAX_LIMIT};
+use crate::domain::product::Category;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -164,6 +167,20 @@ impl Faults {
             return None;
         }
         Some(text)
+    }
+
+    pub fn product_id(&mut self, pointer: &str, text: &str) -> Option<ProductId> {
+        self.parsed(pointer, ProductId::parse(text), ProductId::NOTATION)
+    }
+
+    pub fn category(&mut self, pointer: &str, text: &str) -> Option<Category> {
+        self.parsed(pointer, Category::parse(text), Category::NOTATION)
+    }
+
+    /// Items of a page.
+    pub fn limit(&mut self, pointer: &str, limit: Option<i64>) -> usize {
+        let limit = limit.map(|limit| self.integer(pointer, limit, 1, MAX_LIMIT as i64));
+        limit.flatten().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(DEFAULT_LIMIT)
     }
 
     pub fn integer(&mut self, pointer: &str, value: i64, min: i64, max: i64) -> Option<i64> {

@@ -17,7 +17,7 @@ use crate::operations::{Context, Reply};
 use actix_web::{Responder, get, put, web};
 use serde::Deserialize;
 
-/// Read an order of one's account.
+/// Read an order of one's account; with `orders:any`, of every account.
 #[utoipa::path(
     operation_id = "get_order",
     tag = "orders",
@@ -30,7 +30,7 @@ pub async fn get_order(state: web::Data<State>, request: Checked<Nothing>) -> Re
     get_one::get_order(&state.context, request.call, id).await.map(web::Json)
 }
 
-/// List the orders of one's account, newest first.
+/// List the orders of one's account, newest first; with `orders:any`, those of every account.
 #[utoipa::path(
     operation_id = "list_orders",
     tag = "orders",
@@ -47,7 +47,7 @@ pub async fn list_orders(
 
 /// Replace an order's whole shipping address.
 ///
-/// Allowed until the delivery window starts, within the country and region that the plan was priced for. A PUT needs no
+/// The order is of one's account; with `orders:any`, of every account. Allowed until the delivery window starts, within the country and region that the plan was priced for. A PUT needs no
 /// key: a repeat sets what is set already. With a key, a late retry of an old PUT replays its answer and doesn't overwrite
 /// a newer address.
 #[utoipa::path(

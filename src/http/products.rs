@@ -7,7 +7,8 @@ use crate::domain::error::{FaultCode, Problem};
 use crate::domain::ids::ProductId;
 use crate::domain::product::{Category, Product, TaxClass};
 use crate::domain::product_update::{
-    BatchMode, BatchUpdate, BatchUpdated, MAX_DESCRIPTION, MAX_STOCK, MAX_UPDATES, NewValues, ProductUpdate,
+    BatchMode, BatchUpdate, BatchUpdated, MAX_DESCRIPTION, MAX_STOCK, MAX_UPDATES, MAX_VERSION, NewValues,
+    ProductUpdate,
 };
 use crate::operations::batch_update_products as update;
 use crate::operations::get_products::{self, MAX_PRODUCTS, Products};
@@ -46,9 +47,9 @@ pub async fn batch_get_products(
 
 /// Make and change many products.
 ///
-/// `atomic` writes all or none: 409 `batch_stopped` says which item stopped it. `per_item` writes each or refuses it by
-/// itself. `set` replaces and never adds. A product that doesn't exist yet is made when `set` has `title`, `price` and
-/// `stock`.
+/// `atomic` writes all or none: 409 `batch_stopped` says which items stopped it. `per_item` writes each or refuses it by
+/// itself. `set` replaces and never adds: sent again late, under a new key, it overwrites what came in between. A product
+/// that doesn't exist yet is made when `set` has `title`, `price` and `stock`.
 #[utoipa::path(
     operation_id = "batch_update_products",
     tag = "products",
@@ -76,9 +77,8 @@ impl Input for Vec<ProductId> {
         let mut faults = Faults::default();
         let listed = faults.list("/product_ids", body.product_ids, 1, MAX_PRODUCTS).unwrap_or_default();
         let ids = listed.iter().enumerate();
-        let ids: Vec<Option<ProductId>> = ids
-            .map(|(i, id)| faults.parsed(&format!("/product_ids/{i}"), ProductId::parse(id), "[A-Za-z0-9_-]{1,64}"))
-            .collect();
+        let ids: Vec<Option<ProductId>> =
+            ids.map(|(i, id)| faults.product_id(&format!("/product_ids/{i}"), id)).collect();
         faults.finish(ids.into_iter().collect())
     }
 }
@@ -102,28 +102,31 @@ pub struct UpdateBody {
     #[schema(value_type = SetBody)]
     set: Object<SetBody>,
     /// Refuse (`version_mismatch`) unless the product has this version; 0: unless there is none yet.
-    #[schema(value_type = Option<i64>, minimum = 0)]
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 9_007_199_254_740_991_i64)]
     if_version: Option<Integer>,
 }
 
-/// At least one member. What is left out stays as it is; a new product gets the defaults.
+/// At least one member. What is left out or null stays as it is.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewValues)]
 pub struct SetBody {
+    /// A new product needs it.
     #[schema(min_length = 1, max_length = 500, example = "Blue stoneware mug")]
     title: Option<String>,
-    /// May be empty, which is the default.
+    /// `""` clears it. A new product starts without one.
     #[schema(max_length = 2000)]
     description: Option<String>,
-    /// Default `other`.
+    /// A new product starts in `other`.
     #[schema(value_type = Option<Category>)]
     category: Option<String>,
+    /// Before tax, for one unit. A new product needs it.
     #[schema(value_type = Option<MoneyBody>)]
     price: Option<Object<MoneyBody>>,
-    /// Default `standard`.
+    /// A new product starts as `standard`.
     tax_class: Option<TaxClass>,
-    /// Unsold units, those that confirmations hold included: it can't be set below these.
+    /// Units at hand, those that confirmations hold included: `available` plus held. A count, never a difference; sales
+    /// lower it without raising `version`. A new product needs it.
     #[schema(value_type = Option<i64>, minimum = 0, maximum = 1_000_000_000)]
     stock: Option<Integer>,
 }
@@ -146,15 +149,14 @@ impl Input for BatchUpdate {
         let mut updates = Vec::new();
         for (i, Object(update)) in bodies.into_iter().enumerate() {
             let at = format!("/updates/{i}");
-            let id = ProductId::parse(&update.product_id);
-            let id = faults.parsed(&format!("{at}/product_id"), id, "[A-Za-z0-9_-]{1,64}");
+            let id = faults.product_id(&format!("{at}/product_id"), &update.product_id);
             if !named.insert(update.product_id) {
                 let detail = "The same product twice: put all that is set into one update.";
                 faults.add(format!("{at}/product_id"), FaultCode::Duplicate, detail);
             }
             let set = new_values(&mut faults, &format!("{at}/set"), update.set.0);
             let version = format!("{at}/if_version");
-            let if_version = update.if_version.and_then(|Integer(n)| faults.integer(&version, n, 0, i64::MAX - 1));
+            let if_version = update.if_version.and_then(|Integer(n)| faults.integer(&version, n, 0, MAX_VERSION));
             updates.push(id.map(|product_id| ProductUpdate { product_id, set, if_version }));
         }
         let updates: Option<Vec<ProductUpdate>> = updates.into_iter().collect();
@@ -163,7 +165,6 @@ impl Input for BatchUpdate {
 }
 
 fn new_values(faults: &mut Faults, at: &str, body: SetBody) -> NewValues {
-    let category = body.category.as_deref().map(Category::parse);
     if body.is_empty() {
         faults.add(at, FaultCode::WrongLength, "Expected at least one member to set.");
     }
@@ -172,7 +173,7 @@ fn new_values(faults: &mut Faults, at: &str, body: SetBody) -> NewValues {
         description: body
             .description
             .and_then(|text| faults.prose(&format!("{at}/description"), text, MAX_DESCRIPTION)),
-        category: category.and_then(|parsed| faults.parsed(&format!("{at}/category"), parsed, "[a-z0-9-]{1,64}")),
+        category: body.category.and_then(|category| faults.category(&format!("{at}/category"), &category)),
         price: body.price.and_then(|Object(price)| faults.money(&format!("{at}/price"), price)),
         tax_class: body.tax_class,
         stock: body.stock.and_then(|Integer(n)| faults.integer(&format!("{at}/stock"), n, 0, MAX_STOCK)),

@@ -2,7 +2,7 @@
 
 use super::json::Faults;
 use crate::domain::error::{FaultCode, Problem};
-use crate::domain::page::{DEFAULT_LIMIT, MAX_LIMIT, PageRequest};
+use crate::domain::page::PageRequest;
 use actix_web::web::Query;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -33,8 +33,7 @@ pub fn page<P>(
     cursor: Option<&str>,
     parse: impl Fn(&str) -> Option<P>,
 ) -> PageRequest<P> {
-    let limit = limit.map_or(DEFAULT_LIMIT as i64, |Numeral(limit)| limit);
-    let limit = faults.integer("/limit", limit, 1, MAX_LIMIT as i64);
+    let limit = faults.limit("/limit", limit.map(|Numeral(limit)| limit));
     let after = cursor.and_then(|cursor| {
         let after = parse(cursor);
         if after.is_none() {
@@ -43,5 +42,5 @@ pub fn page<P>(
         }
         after
     });
-    PageRequest { limit: limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(DEFAULT_LIMIT), after }
+    PageRequest { limit, after }
 }

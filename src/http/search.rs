@@ -5,7 +5,7 @@ use super::checked::{Checked, Input, Source};
 use super::json::{Faults, Integer, Object};
 use super::query::{Numeral, page};
 use crate::domain::error::{FaultCode, Problem};
-use crate::domain::page::{DEFAULT_LIMIT, MAX_LIMIT, PageRequest};
+use crate::domain::page::PageRequest;
 use crate::domain::product::Category;
 use crate::domain::search::{Availability, MAX_WORDS, Position, ProductQuery, Search, words};
 use crate::operations::Context;
@@ -91,8 +91,7 @@ impl Input for Search {
 
     fn validate(raw: SearchParameters, _: &Context) -> Result<Self, Problem> {
         let mut faults = Faults::default();
-        let category = raw.category.filter(|category| !category.is_empty());
-        let query = query(&mut faults, "", raw.q.unwrap_or_default(), category, raw.in_stock);
+        let query = query(&mut faults, "", raw.q.unwrap_or_default(), raw.category, raw.in_stock);
         let page = page(&mut faults, raw.limit, raw.cursor.as_deref(), |cursor| Position::parse(cursor, &query));
         faults.finish(Some(Search { query, page }))
     }
@@ -108,9 +107,8 @@ impl Input for Vec<Search> {
         for (i, Object(body)) in bodies.into_iter().enumerate() {
             let at = format!("/queries/{i}");
             let query = query(&mut faults, &at, body.q, body.category, body.in_stock);
-            let limit = body.limit.map_or(DEFAULT_LIMIT as i64, |Integer(limit)| limit);
-            let limit = faults.integer(&format!("{at}/limit"), limit, 1, MAX_LIMIT as i64).unwrap_or(1);
-            searches.push(Search { query, page: PageRequest { limit: limit as usize, after: None } });
+            let limit = faults.limit(&format!("{at}/limit"), body.limit.map(|Integer(limit)| limit));
+            searches.push(Search { query, page: PageRequest { limit, after: None } });
         }
         faults.finish(Some(searches))
     }
@@ -122,10 +120,11 @@ fn query(faults: &mut Faults, at: &str, q: String, category: Option<String>, in_
     if words.len() > MAX_WORDS {
         faults.add(pointer, FaultCode::WrongLength, format!("Expected up to {MAX_WORDS} different words."));
     }
-    let category = category.as_deref().map(Category::parse);
+    // A form sends what is left empty.
+    let category = category.filter(|category| !category.is_empty());
     ProductQuery {
         words,
-        category: category.and_then(|parsed| faults.parsed(&format!("{at}/category"), parsed, "[a-z0-9-]{1,64}")),
+        category: category.and_then(|category| faults.category(&format!("{at}/category"), &category)),
         availability: match in_stock {
             None => Availability::Any,
             Some(true) => Availability::InStock,

@@ -1,5 +1,6 @@
 //! Batch update: one result an item, in the order of the request. Atomic writes all or none; per item, each is written
-//! or refused by itself. `set` replaces and never adds, so a repeat changes nothing.
+//! or refused by itself. `set` replaces and never adds: sent again at once, it changes nothing. Sent late, it overwrites
+//! what came in between; against that stand the key, and `if_version`, which sees everything but sales.
 
 use super::once::once;
 use super::{Call, Context, Reply, expire};
@@ -8,9 +9,12 @@ use crate::domain::digest::Fingerprint;
 use crate::domain::error::Problem;
 use crate::domain::ids::{ActorId, ProductId};
 use crate::domain::operation::Operation;
-use crate::domain::product_update::{BatchMode, BatchUpdate, BatchUpdated, Change, ItemResult, ItemStatus, change};
+use crate::domain::product_update::{
+    BatchMode, BatchUpdate, BatchUpdated, Change, UpdateOutcome, UpdateResult, change,
+};
 use crate::domain::time::Timestamp;
 use crate::store::{Db, confirmations, products};
+use serde_json::Value;
 
 pub async fn batch_update_products(context: &Context, call: Call, batch: BatchUpdate) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::BatchUpdateProducts, &[], &batch);
@@ -24,44 +28,43 @@ fn update_all(db: &mut Db, author: &Call, batch: &BatchUpdate, now: Timestamp) -
     let due = confirmations::due_holding(db, &ids, &[], now)?;
     expire::expire(db, &due, now)?;
 
-    let found = products::listed(db, &ids)?;
+    let found = products::find_listed(db, &ids)?;
+    let decided: Vec<_> = batch.updates.iter().map(|update| change(update, found.get(&update.product_id))).collect();
+    let stopped = batch.mode == BatchMode::Atomic && decided.iter().any(Result::is_err);
     let mut results = Vec::new();
-    for update in &batch.updates {
-        let id = &update.product_id;
-        match change(update, found.get(id)) {
-            Ok(change) => results.push(write(db, &author.caller.actor, id, change, now)?),
-            Err(refusal) => {
-                let problem = serde_json::to_value(refusal.body(&author.request_id)).map_err(Problem::internal)?;
-                results.push(ItemResult::refused(id.clone(), problem));
-                if batch.mode == BatchMode::Atomic {
-                    return Err(Problem::batch_stopped(only_last_counts(ids, results)));
-                }
-            }
-        }
+    for (product_id, decided) in ids.into_iter().zip(decided) {
+        let outcome = match decided {
+            Err(refusal) => UpdateOutcome::Refused { problem: as_value(&refusal, &author.request_id)? },
+            Ok(_) if stopped => UpdateOutcome::NotWritten,
+            Ok(change) => write(db, &author.caller.actor, &product_id, change, now)?,
+        };
+        results.push(UpdateResult { product_id, outcome });
     }
-    Answer::json(200, &BatchUpdated { mode: batch.mode, results })
+    match stopped {
+        true => Err(Problem::batch_stopped(results)),
+        false => Answer::json(200, &BatchUpdated { mode: batch.mode, results }),
+    }
 }
 
-fn write(db: &mut Db, author: &ActorId, id: &ProductId, change: Change, now: Timestamp) -> Result<ItemResult, Problem> {
-    let (done, status, version) = match change {
-        Change::None(version) => (true, ItemStatus::Unchanged, version),
-        Change::Create(listing) => (products::create(db, id, &listing, Some(author), now)?, ItemStatus::Created, 1),
+fn as_value(refusal: &Problem, request_id: &str) -> Result<Value, Problem> {
+    serde_json::to_value(refusal.body(request_id)).map_err(Problem::internal)
+}
+
+fn write(
+    db: &mut Db,
+    author: &ActorId,
+    id: &ProductId,
+    change: Change,
+    now: Timestamp,
+) -> Result<UpdateOutcome, Problem> {
+    let outcome = match change {
+        Change::Unchanged(version) => Some(UpdateOutcome::Unchanged { version }),
+        Change::Create(listing) => {
+            products::create(db, id, &listing, Some(author), now)?.map(|version| UpdateOutcome::Created { version })
+        }
         Change::Update(found, listing) => {
-            (products::update(db, id, found, &listing, author, now)?, ItemStatus::Updated, found.version + 1)
+            products::update(db, id, found, &listing, author, now)?.map(|version| UpdateOutcome::Updated { version })
         }
     };
-    match done {
-        true => Ok(ItemResult::written(id.clone(), status, version)),
-        false => Err(Problem::overloaded(format!("{id} moved under an update"))),
-    }
-}
-
-/// The batch was stopped by the last result: what came before it is undone, what comes after it was never begun.
-fn only_last_counts(ids: Vec<ProductId>, mut results: Vec<ItemResult>) -> Vec<ItemResult> {
-    let stopped_by = results.pop();
-    let mut all: Vec<ItemResult> = ids.into_iter().map(ItemResult::not_written).collect();
-    if let Some(result) = stopped_by {
-        all[results.len()] = result;
-    }
-    all
+    outcome.ok_or_else(|| Problem::overloaded(format!("{id} moved under an update")))
 }

@@ -38,7 +38,7 @@ pub async fn confirm_checkout(
 ) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::ConfirmCheckout, &[id.as_str()], &guards);
     let keyed = Keyed::of(&call, Operation::ConfirmCheckout, fingerprint);
-    let keyed = keyed.map(|keyed| keyed.about(format!("/confirmations/{id}")));
+    let keyed = keyed.map(|keyed| keyed.about(id.path()));
     let confirm = Confirm { call, id, guards, keyed };
 
     let lookup = confirm.clone();

@@ -1,15 +1,15 @@
 //! Outcome look-up: what became of a key, without running anything.
 
 use super::authenticate::authorize;
+use super::once::{Standing, standing};
 use super::{Call, Context};
 use crate::domain::answer::Answer;
 use crate::domain::error::Problem;
-use crate::domain::ids::ConfirmationId;
+use crate::domain::ids::{ConfirmationId, OrderId, TaskId};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
-use crate::effects::RetentionClass;
 use crate::store::claims::{self, Claim};
 use crate::store::{Db, confirmations, payments};
 use serde::Serialize;
@@ -20,7 +20,7 @@ words! {
     pub enum OperationState {
         /// It is running right now.
         InFlight = "in_flight",
-        /// It was begun and the provider's word isn't known: send the same call again.
+        /// It was begun and the provider's word isn't known: send the same call again, with the same key.
         Unknown = "unknown",
         Completed = "completed",
     }
@@ -31,7 +31,7 @@ pub struct OperationStatus {
     pub operation_id: Operation,
     pub status: OperationState,
     pub first_seen_at: Timestamp,
-    pub task_id: Option<String>,
+    pub task_id: Option<TaskId>,
     /// Of the stored answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 201)]
@@ -40,7 +40,7 @@ pub struct OperationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub response: Option<Box<RawValue>>,
-    /// The path of what the call made or decided.
+    /// The path of what the call made or decided, if that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "/confirmations/cnf_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e")]
     pub resource: Option<String>,
@@ -52,25 +52,24 @@ pub async fn get_operation_status(
     key: IdempotencyKey,
 ) -> Result<OperationStatus, Problem> {
     let show = move |db: &mut Db, now| {
-        let claim = claims::find(db, &call.caller.actor, &key)?.ok_or_else(Problem::key_unused)?;
-        let profile = claim.operation.profile();
-        if now >= claim.expires_at && profile.retention == RetentionClass::Other {
-            return Err(Problem::key_unused());
+        let claim = claims::find(db, &call.caller.actor, &key)?.ok_or_else(Problem::key_unknown)?;
+        let standing = standing(&claim, now);
+        if matches!(standing, Standing::Forgotten) {
+            return Err(Problem::key_unknown());
         }
-        authorize(&call.caller, profile)?;
-        status(db, claim, now)
+        authorize(&call.caller, claim.operation.profile())?;
+        status(db, claim, standing, now)
     };
     context.store.read(show).await
 }
 
-fn status(db: &mut Db, claim: Claim, now: Timestamp) -> Result<OperationStatus, Problem> {
-    let (status, answer, resource) = match confirmed_by(&claim) {
-        Some(id) => confirm_status(db, &id, now)?,
-        None if now >= claim.expires_at => return Err(Problem::key_expired(claim.resource)),
-        None => match claim.answer() {
-            Some(answer) => (OperationState::Completed, Some(answer), claim.resource),
-            None => (OperationState::InFlight, None, claim.resource),
-        },
+fn status(db: &mut Db, claim: Claim, standing: Standing, now: Timestamp) -> Result<OperationStatus, Problem> {
+    let (status, answer, resource) = match (confirmed_by(&claim), standing) {
+        // A confirm's answer stands on its confirmation, for as long as the order exists.
+        (Some(id), _) => confirm_status(db, &id, now)?,
+        (None, Standing::Answered(answer)) => (OperationState::Completed, Some(answer), claim.resource),
+        (None, Standing::Open) => (OperationState::InFlight, None, claim.resource),
+        (None, Standing::Expired | Standing::Forgotten) => return Err(Problem::key_expired(claim.resource)),
     };
     let body = answer.as_ref().map(|answer| if answer.body.is_empty() { "null" } else { answer.body.as_str() });
     Ok(OperationStatus {
@@ -84,10 +83,9 @@ fn status(db: &mut Db, claim: Claim, now: Timestamp) -> Result<OperationStatus, 
     })
 }
 
-/// The confirmation that a confirm's claim is for: its answer stands there, for as long as the order exists.
 fn confirmed_by(claim: &Claim) -> Option<ConfirmationId> {
     let confirms = claim.operation == Operation::ConfirmCheckout;
-    claim.resource.as_deref().filter(|_| confirms)?.strip_prefix("/confirmations/").and_then(ConfirmationId::parse)
+    claim.resource.as_deref().filter(|_| confirms).and_then(ConfirmationId::at)
 }
 
 fn confirm_status(
@@ -97,10 +95,7 @@ fn confirm_status(
 ) -> Result<(OperationState, Option<Answer>, Option<String>), Problem> {
     let confirmation =
         confirmations::find(db, id)?.ok_or_else(|| Problem::internal("a claim of a confirmation that isn't there"))?;
-    let resource = match &confirmation.order_id {
-        Some(order) => format!("/orders/{order}"),
-        None => format!("/confirmations/{id}"),
-    };
+    let resource = confirmation.order_id.as_ref().map_or_else(|| id.path(), OrderId::path);
     let state = match &confirmation.decision {
         Some(_) => OperationState::Completed,
         None => {

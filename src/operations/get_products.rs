@@ -25,7 +25,7 @@ pub async fn get_product(context: &Context, id: ProductId) -> Result<Product, Pr
 
 pub async fn batch_get_products(context: &Context, ids: Vec<ProductId>) -> Result<Products, Problem> {
     let show = move |db: &mut Db, now| {
-        let mut found = products::products(db, &ids, now)?;
+        let mut found = products::find(db, &ids, now)?;
         let mut answer = Products { products: Vec::new(), not_found: Vec::new() };
         for id in in_order(ids) {
             match found.remove(&id) {

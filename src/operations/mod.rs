@@ -28,6 +28,7 @@ pub mod tally;
 use crate::domain::actor::Caller;
 use crate::domain::answer::{Answer, Delivery};
 use crate::domain::error::Problem;
+use crate::domain::ids::TaskId;
 use crate::domain::key::IdempotencyKey;
 use crate::domain::time::Timestamp;
 use crate::effects::Retention;
@@ -65,7 +66,7 @@ pub struct Settings {
 pub struct Call {
     pub caller: Caller,
     pub key: Option<IdempotencyKey>,
-    pub task: Option<String>,
+    pub task: Option<TaskId>,
     pub request_id: String,
 }
 

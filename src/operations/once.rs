@@ -5,7 +5,7 @@ use super::{Call, Context, Reply};
 use crate::domain::answer::{Answer, Delivery};
 use crate::domain::digest::Fingerprint;
 use crate::domain::error::{Problem, Stored};
-use crate::domain::ids::ActorId;
+use crate::domain::ids::{ActorId, TaskId};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
@@ -25,7 +25,7 @@ pub struct Keyed {
     pub key: IdempotencyKey,
     pub operation: Operation,
     pub fingerprint: Fingerprint,
-    pub task: Option<String>,
+    pub task: Option<TaskId>,
     /// The path of what the call is about, where that is known before it runs.
     pub resource: Option<String>,
 }
@@ -92,7 +92,7 @@ fn run(
 /// Takes the key. None when it is taken already, by this request or by another one.
 pub fn claim(db: &mut Db, keyed: &Keyed, retention: Retention, now: Timestamp) -> Result<Option<Claim>, Problem> {
     if let Some(taken) = claims::find(db, &keyed.actor, &keyed.key)? {
-        if !is_forgotten(&taken, now) {
+        if !matches!(standing(&taken, now), Standing::Forgotten) {
             return Ok(None);
         }
         claims::forget_expired(db, &keyed.actor, &keyed.key, now)?;
@@ -114,11 +114,31 @@ pub fn claim(db: &mut Db, keyed: &Keyed, retention: Retention, now: Timestamp) -
     Ok(claims::claim(db, &claim)?.then_some(claim))
 }
 
+/// Where a claim stands.
+pub enum Standing {
+    /// Time decides, not the sweeper: an expired claim counts as swept, unless money was meant by it.
+    Forgotten,
+    /// Its answer is no longer kept, and its key is never new work.
+    Expired,
+    Answered(Answer),
+    /// No answer stands on it: it is not decided, or its answer is kept elsewhere.
+    Open,
+}
+
+pub fn standing(claim: &Claim, now: Timestamp) -> Standing {
+    let over = now >= claim.expires_at || claim.is_swept();
+    match claim.operation.profile().retention {
+        RetentionClass::Other if over => Standing::Forgotten,
+        RetentionClass::Money if over => Standing::Expired,
+        RetentionClass::Other | RetentionClass::Money => claim.answer().map_or(Standing::Open, Standing::Answered),
+    }
+}
+
 /// The claim behind a key, if it is this very request's. A key that names another request is refused.
 pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Claim>, Problem> {
     match claims::find(db, &keyed.actor, &keyed.key)? {
         None => Ok(None),
-        Some(claim) if is_forgotten(&claim, now) => Ok(None),
+        Some(claim) if matches!(standing(&claim, now), Standing::Forgotten) => Ok(None),
         Some(claim) if is_same_request(&claim, keyed) => Ok(Some(claim)),
         Some(_) => Err(Problem::key_reused()),
     }
@@ -127,13 +147,13 @@ pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Cl
 /// The stored answer of a key, if it has one.
 fn replay(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Reply>, Problem> {
     let Some(claim) = own_claim(db, keyed, now)? else { return Ok(None) };
-    if now >= claim.expires_at || claim.is_swept() {
-        return Err(Problem::key_expired(claim.resource));
-    }
     let key_expires_at = Some(claim.expires_at);
-    let running = || Problem::key_in_flight(IN_FLIGHT_WAIT).with_key_expiry(key_expires_at);
-    let answer = claim.answer().ok_or_else(running)?;
-    Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at }))
+    match standing(&claim, now) {
+        Standing::Forgotten => Ok(None),
+        Standing::Expired => Err(Problem::key_expired(claim.resource)),
+        Standing::Answered(answer) => Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at })),
+        Standing::Open => Err(Problem::key_in_flight(IN_FLIGHT_WAIT).with_key_expiry(key_expires_at)),
+    }
 }
 
 /// Fingerprints of two versions can't be compared: there the operation has to do, since a late retry is likelier than a
@@ -143,9 +163,4 @@ fn is_same_request(claim: &Claim, keyed: &Keyed) -> bool {
         true => claim.fingerprint == *keyed.fingerprint.digest(),
         false => claim.operation == keyed.operation,
     }
-}
-
-/// Time decides, not the sweeper: an expired claim counts as swept, unless money was meant by it.
-fn is_forgotten(claim: &Claim, now: Timestamp) -> bool {
-    now >= claim.expires_at && claim.operation.profile().retention == RetentionClass::Other
 }

@@ -58,7 +58,7 @@ fn propose(
     };
     confirmations::insert(db, &confirmation)?;
     hold(db, &confirmation, request, now)?;
-    let location = format!("/confirmations/{}", confirmation.confirmation_id);
+    let location = confirmation.confirmation_id.path();
     Ok(Answer::json(201, &confirmation.view(now))?.at(location))
 }
 

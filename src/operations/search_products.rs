@@ -60,7 +60,7 @@ fn search(db: &mut Db, wanted: &Search, now: Timestamp) -> Result<ProductList, P
 fn by_id(db: &mut Db, wanted: &Search, now: Timestamp) -> Result<Vec<(i64, Product)>, Problem> {
     let after = wanted.page.after.as_ref().map(|position| &position.product_id);
     let range = Range::After(after, wanted.page.fetch() as i64);
-    let found = products::fitting(db, range, &wanted.query, now)?;
+    let found = products::list(db, range, &wanted.query, now)?;
     Ok(found.into_iter().map(|product| (0, product)).collect())
 }
 
@@ -73,7 +73,7 @@ fn by_relevance(db: &mut Db, wanted: &Search, now: Timestamp) -> Result<Vec<(i64
     let mut found = Vec::new();
     for chunk in candidates.chunks(CHUNK) {
         let ids: Vec<ProductId> = chunk.iter().map(|(_, id)| id.clone()).collect();
-        let fitting = products::fitting(db, Range::Among(&ids), &wanted.query, now)?;
+        let fitting = products::list(db, Range::Among(&ids), &wanted.query, now)?;
         let mut fitting: HashMap<_, _> = fitting.into_iter().map(|p| (p.product_id.clone(), p)).collect();
         found.extend(chunk.iter().filter_map(|(Reverse(score), id)| Some((*score, fitting.remove(id)?))));
         if found.len() >= wanted.page.fetch() {
@@ -88,7 +88,7 @@ fn scores(db: &mut Db, words: &BTreeSet<String>) -> Result<Vec<(Reverse<i64>, Pr
     let mut sums: Option<HashMap<ProductId, i64>> = None;
     for asked in words {
         let mut best: HashMap<ProductId, i64> = HashMap::new();
-        for (id, word, weight) in products::having(db, asked)? {
+        for (id, word, weight) in products::with_word(db, asked)? {
             let best = best.entry(id).or_default();
             *best = score(asked, &word, weight).max(*best);
         }

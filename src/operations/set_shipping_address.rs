@@ -36,12 +36,12 @@ pub async fn set_shipping_address(
 
 fn set(db: &mut Db, caller: &Caller, id: &OrderId, address: &Address, now: Timestamp) -> Result<Answer, Problem> {
     let order = find_visible(db, caller, id)?;
-    let priced = &order.plan.shipping_address;
-    if (&address.country, &address.region) != (&priced.country, &priced.region) {
-        return Err(Problem::address_changes_price());
-    }
     if now.date() >= order.plan.delivery.earliest {
         return Err(Problem::delivery_started());
+    }
+    let priced = &order.plan.shipping_address;
+    if (&address.country, &address.region) != (&priced.country, &priced.region) {
+        return Err(Problem::address_changes_price(&priced.country, priced.region.as_deref()));
     }
     orders::set_shipping_address(db, id, address)?;
     Answer::json(200, &ShippingAddress { order_id: id, shipping_address: address })

@@ -1,18 +1,18 @@
 //! Counts the calls of agent tasks, without a write on any call's path: counts gather in memory and are written down by
-//! a worker, and when the server stops. A crash loses the last second's counts; nothing is decided by them.
+//! a worker, and when the server stops. A crash loses what was gathered since, and a batch whose commit ended in an error
+//! may be counted twice; nothing is decided by counts.
 
 use crate::domain::error::Problem;
-use crate::domain::ids::ActorId;
+use crate::domain::ids::{ActorId, TaskId};
 use crate::domain::operation::Operation;
-use crate::domain::task::{Calls, Task};
-use crate::store::tasks;
-pub use crate::store::tasks::Counted;
-use crate::store::{Db, Store};
+use crate::domain::task::{Calls, Counted, Task};
+use crate::effects::Effect;
+use crate::store::{Db, Store, tasks};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::RwLock;
 
-/// Keys counted in memory at once. A second's worth of calls is far below; beyond it calls go uncounted.
+/// Keys gathered at once. A second's worth of calls is far below; beyond it calls go uncounted.
 const MAX_GATHERED: usize = 20_000;
 /// Counts in one transaction: small, so that callers aren't kept waiting behind it.
 const BATCH: usize = 200;
@@ -29,7 +29,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts a call, if it is of an operation that can change something.
     pub fn count(&self, counted: Counted, call: Calls) {
+        if counted.operation.profile().effect == Effect::Pure {
+            return;
+        }
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         if gathered.len() < MAX_GATHERED || gathered.contains_key(&counted) {
             gathered.entry(counted).and_modify(|calls| calls.add(&call)).or_insert(call);
@@ -39,7 +43,9 @@ impl Tally {
     /// Writes down what was gathered. What can't be written now is tried again the next time.
     pub async fn flush(&self, store: &Store) -> Result<(), Problem> {
         let mut leaving = self.leaving.write().await;
-        leaving.extend(self.gathered.lock().unwrap_or_else(PoisonError::into_inner).drain());
+        if leaving.is_empty() {
+            leaving.extend(self.gathered.lock().unwrap_or_else(PoisonError::into_inner).drain());
+        }
         while !leaving.is_empty() {
             let batch = leaving[leaving.len().saturating_sub(BATCH)..].to_vec();
             let left = leaving.len() - batch.len();
@@ -56,7 +62,7 @@ impl Tally {
     }
 
     /// What one task of an actor did, up to now.
-    pub async fn task(&self, store: &Store, actor: ActorId, task: String) -> Result<Task, Problem> {
+    pub async fn task(&self, store: &Store, actor: ActorId, task: TaskId) -> Result<Task, Problem> {
         let leaving = self.leaving.read().await;
         let (of, named) = (actor.clone(), task.clone());
         let written = store.read(move |db, _| Ok(tasks::of(db, &of, &named)?)).await?;

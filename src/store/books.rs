@@ -26,19 +26,33 @@ pub struct OrderEntry {
     pub payment_id: Option<PaymentId>,
 }
 
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = products)]
+pub struct Shelf {
+    pub product_id: ProductId,
+    pub stock: i64,
+    pub held: i64,
+}
+
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = discounts)]
+pub struct Uses {
+    pub code: String,
+    pub held: i64,
+    pub used: i64,
+}
+
 #[derive(Debug)]
 pub struct Books {
     pub orders: Vec<OrderEntry>,
     pub payments: Vec<PaymentRow>,
     pub confirmations: Vec<(ConfirmationId, Purpose, Status)>,
-    /// Product, stock, held.
-    pub products: Vec<(ProductId, i64, i64)>,
+    pub products: Vec<Shelf>,
     /// The sum of each product's stock changes.
     pub stock_set: BTreeMap<ProductId, i64>,
     /// The sum of each product's holds.
     pub stock_held: BTreeMap<ProductId, i64>,
-    /// Code, held, used.
-    pub discounts: Vec<(String, i64, i64)>,
+    pub discounts: Vec<Uses>,
     pub discounts_held: BTreeMap<String, i64>,
     /// Confirmations that hold something and shouldn't.
     pub dead_holders: Vec<ConfirmationId>,
@@ -71,14 +85,10 @@ pub fn read(db: &mut Db, provider: &[Operation]) -> QueryResult<Books> {
         dead_holders: dead.map(|(id, ..)| id.clone()).collect(),
         orders: all_orders(db)?,
         payments: on!(db, |conn| payments::table.select(PaymentRow::as_select()).load(conn))?,
-        products: on!(db, |conn| {
-            products::table.select((products::product_id, products::stock, products::held)).load(conn)
-        })?,
+        products: on!(db, |conn| products::table.select(Shelf::as_select()).load(conn))?,
         stock_set: sums(changes.into_iter().map(|(id, before, after)| (id, after - before))),
         stock_held: sums(stock_holds.into_iter().map(|(_, id, quantity)| (id, quantity))),
-        discounts: on!(db, |conn| {
-            discounts::table.select((discounts::code, discounts::held, discounts::used)).load(conn)
-        })?,
+        discounts: on!(db, |conn| discounts::table.select(Uses::as_select()).load(conn))?,
         discounts_held: sums(discount_holds.into_iter().map(|(_, code)| (code, 1))),
         unanswered_claims: on!(db, |conn| {
             claims::table

@@ -1,7 +1,7 @@
 //! Shipping options, tax rates and discount codes; and everything that one checkout can touch.
 
 use super::confirmations::is_due;
-use super::products::products;
+use super::products;
 use super::schema::{confirmations, discount_holds, discounts, shipping_options, tax_rates};
 use super::{Db, on};
 use crate::domain::catalogue::{Catalogue, ShippingOption, TaxRate};
@@ -52,7 +52,7 @@ pub struct DiscountRow {
 /// Everything that one request can touch, as it is now.
 pub fn for_checkout(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> QueryResult<Catalogue> {
     Ok(Catalogue {
-        products: products(db, &request.product_ids(), now)?,
+        products: products::find(db, &request.product_ids(), now)?,
         shipping: shipping(db, &request.shipping_option)?,
         tax_rates: rates(db, &request.shipping_address.country)?,
         discounts: codes(db, &request.discount_codes, now)?,

@@ -4,7 +4,7 @@ use super::schema::claims;
 use super::{Db, on};
 use crate::domain::answer::Answer;
 use crate::domain::digest::Digest;
-use crate::domain::ids::ActorId;
+use crate::domain::ids::{ActorId, TaskId};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
@@ -18,7 +18,7 @@ pub struct Claim {
     pub operation: Operation,
     pub fingerprint: Digest,
     pub fingerprint_version: i64,
-    pub task_id: Option<String>,
+    pub task_id: Option<TaskId>,
     pub resource: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -35,7 +35,7 @@ impl Claim {
         Some(Answer { status, body, location: self.answer_location.clone() })
     }
 
-    /// Answered once, and swept.
+    /// Answered once, and the answer is no longer kept.
     pub fn is_swept(&self) -> bool {
         self.answer_status.is_some() && self.answer_body.is_none()
     }

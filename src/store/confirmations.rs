@@ -6,7 +6,7 @@ use super::{Db, on};
 use crate::domain::answer::Answer;
 use crate::domain::confirmation::{Confirmation, FromCommitting, FromPending, Purpose, Status};
 use crate::domain::digest::Digest;
-use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId};
+use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId, TaskId};
 use crate::domain::page::PageRequest;
 use crate::domain::plan::{Plan, Warning};
 use crate::domain::time::Timestamp;
@@ -25,7 +25,7 @@ struct Row {
     plan_digest: Digest,
     attempt_digest: Digest,
     warnings: Json<Vec<Warning>>,
-    task_id: Option<String>,
+    task_id: Option<TaskId>,
     created_at: Timestamp,
     expires_at: Timestamp,
     order_id: Option<OrderId>,

@@ -16,6 +16,8 @@ use diesel::dsl::not;
 use diesel::prelude::*;
 use std::collections::BTreeMap;
 
+const FIRST_VERSION: i64 = 1;
+
 #[derive(Clone, Debug, Queryable, Selectable, Insertable)]
 #[diesel(table_name = products, treat_none_as_default_value = false)]
 struct Row {
@@ -33,15 +35,14 @@ struct Row {
 }
 
 /// The products that exist among these, by id.
-pub fn products(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTreeMap<ProductId, Product>> {
-    let rows = rows(db, ids)?;
-    let products = shown(db, rows, now)?;
-    Ok(products.into_iter().map(|product| (product.product_id.clone(), product)).collect())
+pub fn find(db: &mut Db, ids: &[ProductId], now: Timestamp) -> QueryResult<BTreeMap<ProductId, Product>> {
+    let rows = load(db, ids)?;
+    Ok(views(db, rows, now)?.into_iter().map(|product| (product.product_id.clone(), product)).collect())
 }
 
 /// The same as their merchant sees them.
-pub fn listed(db: &mut Db, ids: &[ProductId]) -> QueryResult<BTreeMap<ProductId, Listed>> {
-    let listed = |row: Row| {
+pub fn find_listed(db: &mut Db, ids: &[ProductId]) -> QueryResult<BTreeMap<ProductId, Listed>> {
+    let with_id = |row: Row| {
         let listing = Listing {
             title: row.title,
             description: row.description,
@@ -52,7 +53,7 @@ pub fn listed(db: &mut Db, ids: &[ProductId]) -> QueryResult<BTreeMap<ProductId,
         };
         Ok((row.product_id, Listed { listing, held: row.held, version: row.version }))
     };
-    rows(db, ids)?.into_iter().map(listed).collect()
+    load(db, ids)?.into_iter().map(with_id).collect()
 }
 
 /// Which of the catalogue's products to look at.
@@ -64,8 +65,8 @@ pub enum Range<'a> {
     After(Option<&'a ProductId>, i64),
 }
 
-/// Those in the range that fit the query's category and availability. Its words are looked up by [`having`].
-pub fn fitting(db: &mut Db, range: Range, query: &ProductQuery, now: Timestamp) -> QueryResult<Vec<Product>> {
+/// Those in the range that fit the query's category and availability. Its words are looked up by [`with_word`].
+pub fn list(db: &mut Db, range: Range, query: &ProductQuery, now: Timestamp) -> QueryResult<Vec<Product>> {
     let rows: Vec<Row> = on!(db, |conn| {
         let due = stock_holds::table.inner_join(confirmations::table).filter(is_due(now));
         let in_stock =
@@ -88,11 +89,11 @@ pub fn fitting(db: &mut Db, range: Range, query: &ProductQuery, now: Timestamp) 
         };
         wanted.load(conn)
     })?;
-    shown(db, rows, now)
+    views(db, rows, now)
 }
 
 /// The products that have this word or a longer one that begins with it: product, word, weight.
-pub fn having(db: &mut Db, word: &str) -> QueryResult<Vec<(ProductId, String, i64)>> {
+pub fn with_word(db: &mut Db, word: &str) -> QueryResult<Vec<(ProductId, String, i64)>> {
     let beyond = format!("{word}{}", char::MAX);
     on!(db, |conn| {
         product_words::table
@@ -103,15 +104,15 @@ pub fn having(db: &mut Db, word: &str) -> QueryResult<Vec<(ProductId, String, i6
     })
 }
 
-/// True for the one caller that made it; false when there is such a product already. Without an author it is the
-/// sample shop's.
+/// The version that it has now, for the one caller that made it; None when there is such a product already. Without an
+/// author it is the sample shop's.
 pub fn create(
     db: &mut Db,
     id: &ProductId,
     listing: &Listing,
     author: Option<&ActorId>,
     now: Timestamp,
-) -> QueryResult<bool> {
+) -> QueryResult<Option<i64>> {
     let row = Row {
         product_id: id.clone(),
         title: listing.title.clone(),
@@ -122,21 +123,21 @@ pub fn create(
         tax_class: listing.tax_class,
         stock: listing.stock,
         held: 0,
-        version: 1,
+        version: FIRST_VERSION,
         updated_at: now,
     };
     let made = on!(db, |conn| {
         diesel::insert_into(products::table).values(row).on_conflict(products::product_id).do_nothing().execute(conn)
     })?;
     if made == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     index(db, id, listing)?;
     log_stock(db, id, 0, listing.stock, author, now)?;
-    Ok(true)
+    Ok(Some(FIRST_VERSION))
 }
 
-/// False when the product isn't any more as it was found; nothing is changed then. Raises the version.
+/// The version that it has now; None when the product isn't any more as it was found, and nothing is changed.
 pub fn update(
     db: &mut Db,
     id: &ProductId,
@@ -144,8 +145,8 @@ pub fn update(
     listing: &Listing,
     author: &ActorId,
     now: Timestamp,
-) -> QueryResult<bool> {
-    let before = &found.listing;
+) -> QueryResult<Option<i64>> {
+    let (before, version) = (&found.listing, found.version + 1);
     let updated = on!(db, |conn| {
         let as_found = products::table
             .find(id)
@@ -161,13 +162,13 @@ pub fn update(
                 products::currency.eq(listing.price.currency()),
                 products::tax_class.eq(listing.tax_class),
                 products::stock.eq(listing.stock),
-                products::version.eq(found.version + 1),
+                products::version.eq(version),
                 products::updated_at.eq(now),
             ))
             .execute(conn)
     })?;
     if updated == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     if (&before.title, &before.description) != (&listing.title, &listing.description) {
         index(db, id, listing)?;
@@ -175,7 +176,7 @@ pub fn update(
     if before.stock != listing.stock {
         log_stock(db, id, before.stock, listing.stock, Some(author), now)?;
     }
-    Ok(true)
+    Ok(Some(version))
 }
 
 /// Whether a search can find it: products that are older than the search have no words yet.
@@ -216,15 +217,15 @@ fn log_stock(
     on!(db, |conn| diesel::insert_into(stock_changes::table).values(change).execute(conn))
 }
 
-fn rows(db: &mut Db, ids: &[ProductId]) -> QueryResult<Vec<Row>> {
+fn load(db: &mut Db, ids: &[ProductId]) -> QueryResult<Vec<Row>> {
     on!(db, |conn| products::table.filter(products::product_id.eq_any(ids)).select(Row::as_select()).load(conn))
 }
 
 /// As callers see them.
-fn shown(db: &mut Db, rows: Vec<Row>, now: Timestamp) -> QueryResult<Vec<Product>> {
+fn views(db: &mut Db, rows: Vec<Row>, now: Timestamp) -> QueryResult<Vec<Product>> {
     let ids: Vec<&ProductId> = rows.iter().map(|row| &row.product_id).collect();
     let mut due = due_stock(db, &ids, now)?;
-    let shown = |row: Row| {
+    let view = |row: Row| {
         let freed = due.remove(&row.product_id).unwrap_or(0);
         Ok(Product {
             product_id: row.product_id,
@@ -238,7 +239,7 @@ fn shown(db: &mut Db, rows: Vec<Row>, now: Timestamp) -> QueryResult<Vec<Product
             updated_at: row.updated_at,
         })
     };
-    rows.into_iter().map(shown).collect()
+    rows.into_iter().map(view).collect()
 }
 
 /// Units that due confirmations still hold on paper.

@@ -2,22 +2,12 @@
 
 use super::schema::task_calls;
 use super::{Db, on};
-use crate::domain::ids::ActorId;
+use crate::domain::ids::{ActorId, TaskId};
 use crate::domain::operation::Operation;
-use crate::domain::task::{Calls, Outcome};
+use crate::domain::task::{Calls, Counted, Outcome};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
-
-/// What calls are counted by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Counted {
-    pub actor: ActorId,
-    pub task: String,
-    pub operation: Operation,
-    /// The key; where none was sent, the id in the path.
-    pub subject: String,
-}
 
 /// Adds calls to those that are counted already.
 pub fn add(db: &mut Db, counted: &Counted, calls: &Calls) -> QueryResult<usize> {
@@ -53,7 +43,7 @@ pub fn add(db: &mut Db, counted: &Counted, calls: &Calls) -> QueryResult<usize> 
 }
 
 /// The calls of one task of an actor, by operation and subject.
-pub fn of(db: &mut Db, actor: &ActorId, task: &str) -> QueryResult<Vec<((Operation, String), Calls)>> {
+pub fn of(db: &mut Db, actor: &ActorId, task: &TaskId) -> QueryResult<Vec<((Operation, String), Calls)>> {
     type Counts = (i64, i64, i64, i64, i64);
     let rows: Vec<(Operation, String, Counts, Outcome, Timestamp)> = on!(db, |conn| {
         task_calls::table
@@ -83,7 +73,7 @@ pub fn of(db: &mut Db, actor: &ActorId, task: &str) -> QueryResult<Vec<((Operati
 
 /// Keys that were last used before a point in time, oldest first.
 pub fn last_used_before(db: &mut Db, before: Timestamp, limit: i64) -> QueryResult<Vec<Counted>> {
-    let old: Vec<(ActorId, String, Operation, String)> = on!(db, |conn| {
+    let old: Vec<(ActorId, TaskId, Operation, String)> = on!(db, |conn| {
         task_calls::table
             .filter(task_calls::last_at.lt(before))
             .order(task_calls::last_at)

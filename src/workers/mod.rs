@@ -11,29 +11,23 @@ use tokio_util::sync::CancellationToken;
 /// Payments recovered side by side.
 const RECOVERIES: i64 = 16;
 
-/// Runs all until `stop` is cancelled. A round that has begun is finished.
-pub fn start(context: &Context, stop: &CancellationToken) {
-    let every = |round: fn(Context) -> Round| {
-        let context = context.clone();
-        every_interval(&context.clone(), stop, move || round(context.clone()));
-    };
-    every(|context| Box::pin(expire_due(context)));
-    every(|context| Box::pin(recover_undecided(context)));
-    every(|context| Box::pin(forget_due(context)));
-    every(|context| Box::pin(async move { write_tally(&context).await }));
-}
-
 type Round = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-fn every_interval<F>(context: &Context, stop: &CancellationToken, round: impl Fn() -> F + Send + 'static)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let (stop, mut ticks) = (stop.clone(), interval(context.settings.worker_interval));
+/// Runs all until `stop` is cancelled. A round that has begun is finished.
+pub fn start(context: &Context, stop: &CancellationToken) {
+    every_interval(context, stop, |context| Box::pin(expire_due(context)));
+    every_interval(context, stop, |context| Box::pin(recover_undecided(context)));
+    every_interval(context, stop, |context| Box::pin(forget_due(context)));
+    every_interval(context, stop, |context| Box::pin(write_tally(context)));
+}
+
+fn every_interval(context: &Context, stop: &CancellationToken, round: fn(Context) -> Round) {
+    let (context, stop) = (context.clone(), stop.clone());
+    let mut ticks = interval(context.settings.worker_interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    context.tasks.spawn(async move {
+    context.tasks.clone().spawn(async move {
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            round().await;
+            round(context.clone()).await;
         }
     });
 }
@@ -50,7 +44,7 @@ async fn forget_due(context: Context) {
     }
 }
 
-pub async fn write_tally(context: &Context) {
+pub async fn write_tally(context: Context) {
     if let Err(problem) = context.tally.flush(&context.store).await {
         tracing::warn!(cause = problem.cause, "counts of tasks are not written yet");
     }

@@ -59,6 +59,22 @@ async fn whatever_does_not_add_up_is_found() {
             "has another total than its plan",
         ),
         ("UPDATE orders SET payment_id = NULL", "is not paid"),
+        (
+            "PRAGMA foreign_keys = OFF; UPDATE orders SET payment_id = 'pay_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e' WHERE payment_id = (SELECT max(payment_id) FROM orders)",
+            "has a payment that isn't there",
+        ),
+        (
+            "UPDATE orders SET payment_id = NULL WHERE rowid = 1; UPDATE orders SET payment_id = (SELECT payment_id FROM payments WHERE status = 'declined') WHERE rowid = 1",
+            "is not what pay_",
+        ),
+        (
+            "UPDATE confirmations SET status = 'cancelled', order_id = NULL, answer_status = NULL WHERE status = 'confirmed'",
+            "which is cancelled",
+        ),
+        (
+            "UPDATE confirmations SET status = 'expired' WHERE status = 'committing'",
+            "is requested, its confirmation is not",
+        ),
         ("PRAGMA foreign_keys = OFF; DELETE FROM orders", "is confirmed without an order"),
         ("UPDATE payments SET amount_minor = 1 WHERE status = 'succeeded'", "differs from what the provider booked"),
         (

@@ -42,6 +42,9 @@ async fn provoke(code: Code) -> Got {
         }
         Code::ShippingUnavailable => shopper.propose("k", &with(mugs(), "/shipping_option", json!("rocket"))).await,
         Code::BatchStopped => app.caller(MERCHANT).update("k", &update("NO-SUCH", json!({"stock": 1}))).await,
+        Code::ProductIncomplete => {
+            first_result(app.caller(MERCHANT).update("k", &update("NO-SUCH", json!({"stock": 1}))).await)
+        }
         Code::VersionMismatch => {
             let set = with(update("MUG-BLUE", json!({"stock": 1})), "/updates/0/if_version", json!(7));
             first_result(app.caller(MERCHANT).update("k", &set).await)

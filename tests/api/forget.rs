@@ -70,7 +70,7 @@ async fn a_confirms_answer_outlives_its_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sweeper_works_in_batches_and_leaves_what_is_not_due() {
+async fn the_sweeper_forgets_more_than_a_batch_and_leaves_what_is_not_due() {
     let app = TestApp::start().await;
     app.shopper().propose("k", &mugs()).await;
     app.caller(MERCHANT).update("kept", &set_stock(1)).await;

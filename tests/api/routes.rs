@@ -173,7 +173,7 @@ async fn every_operation_needs_a_credential_an_enabled_actor_and_its_scope_also_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_belongs_to_others_looks_like_nothing_on_every_route() {
+async fn orders_confirmations_tasks_and_keys_of_others_look_like_nothing() {
     let app = TestApp::start().await;
     let shopper = app.shopper();
     let (order, pending) = (shopper.ordered("a", &mugs()).await, shopper.proposed("b", &mugs()).await);

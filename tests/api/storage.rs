@@ -249,7 +249,7 @@ async fn a_reader_cannot_write() {
     let end = store(&app).read(|db, now| Ok(actors::disable(db, &ActorId::generate(), now)?)).await;
     assert!(end.is_err());
     let id = ProductId::parse("MUG-BLUE").unwrap();
-    let found = store(&app).read(move |db, now| Ok(products::products(db, &[id], now)?)).await.unwrap();
+    let found = store(&app).read(move |db, now| Ok(products::find(db, &[id], now)?)).await.unwrap();
     assert_eq!(found.len(), 1);
 }
 

@@ -4,7 +4,7 @@ CREATE TABLE stock_changes (
     product_id TEXT NOT NULL REFERENCES products,
     stock_before BIGINT NOT NULL CHECK (stock_before >= 0),
     stock_after BIGINT NOT NULL CHECK (stock_after >= 0),
-    -- Null: the sample shop.
+    -- Null: the sample shop, or a product that is older than this table.
     actor_id TEXT REFERENCES actors,
     created_at TIMESTAMP NOT NULL
 );

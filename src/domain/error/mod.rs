@@ -11,7 +11,7 @@ use crate::domain::digest::Digest;
 use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
 use crate::domain::money::Currency;
 use crate::domain::plan::Plan;
-use crate::domain::product_update::ItemResult;
+use crate::domain::product_update::UpdateResult;
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use serde::Serialize;
@@ -86,9 +86,9 @@ pub struct Facts {
     pub product_ids: Vec<ProductId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub currencies: Vec<Currency>,
-    /// Which item stopped the batch, and why.
+    /// Which items stopped the batch, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<ItemResult>,
+    pub results: Vec<UpdateResult>,
     /// The product's version now; 0 if there is no such product.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,

@@ -5,7 +5,7 @@ use crate::domain::digest::Digest;
 use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
 use crate::domain::money::Currency;
 use crate::domain::plan::Plan;
-use crate::domain::product_update::ItemResult;
+use crate::domain::product_update::UpdateResult;
 use std::time::Duration;
 
 /// What the request itself has wrong.
@@ -81,11 +81,12 @@ impl Problem {
         )
     }
 
-    pub fn key_unused() -> Self {
+    pub fn key_unknown() -> Self {
         Self::new(
             Code::NotFound,
-            "This credential has not used this key: nothing was done under it. To do it, send the call itself with this \
-             key.",
+            "Nothing is known of this key: this credential never used it, its call has not got as far as the database, or \
+             its answer's time is over. A call of a moment ago: send it again with this same key. An older one: look at \
+             the resource first.",
         )
     }
 
@@ -150,42 +151,50 @@ impl Problem {
 
 /// What a merchant can't write.
 impl Problem {
-    pub fn batch_stopped(results: Vec<ItemResult>) -> Self {
+    pub fn batch_stopped(results: Vec<UpdateResult>) -> Self {
         Self::new(
             Code::BatchStopped,
-            "One item was refused, so none was written: `results` says which and why. Mend or leave out that item, \
-             under a new key.",
+            "None was written: `results` says which items were refused, and why. Mend all of them or leave them out, under \
+             a new key.",
         )
         .with(|facts| facts.results = results)
     }
 
     pub fn version_mismatch(id: &ProductId, version: i64) -> Self {
         let detail = match version {
-            0 => format!("There is no product {id} yet, but a version of it was expected."),
+            0 => {
+                format!("There is no product {id}. Check the id; if it is to be made, leave out if_version or send 0.")
+            }
             _ => format!("{id} has version {version}. Read it again, decide anew, and send that under a new key."),
         };
         Self::new(Code::VersionMismatch, detail).with(|facts| facts.version = Some(version))
     }
 
     pub fn stock_below_held(id: &ProductId, held: i64) -> Self {
-        let detail = format!("Confirmations hold {held} units of {id}: its stock can't be set below that.");
+        let detail = format!(
+            "Confirmations hold {held} units of {id}. Set at least that, or wait until they end, under a new key."
+        );
         Self::new(Code::StockBelowHeld, detail).with(|facts| facts.held = Some(held))
     }
 
     pub fn product_incomplete(id: &ProductId) -> Self {
-        let detail = format!("There is no product {id}. To make it, set title, price and stock, under a new key.");
-        Self::new(Code::ProductUnavailable, detail).with(|facts| facts.product_ids = vec![id.clone()])
+        let detail = format!(
+            "There is no product {id}: check the id. Only if a new product is meant, set title, price and stock, under a \
+             new key."
+        );
+        Self::new(Code::ProductIncomplete, detail)
     }
 }
 
 /// What can't be changed on an order.
 impl Problem {
-    pub fn address_changes_price() -> Self {
-        Self::new(
-            Code::AddressChangesPrice,
-            "Country and region decide tax and shipping, which are paid already: only an address in the same country and \
-             region can replace this one. Nothing was changed.",
-        )
+    pub fn address_changes_price(country: &str, region: Option<&str>) -> Self {
+        let region = region.map_or("no region".to_owned(), |region| format!("region {region:?}"));
+        let detail = format!(
+            "Nothing was changed. Tax and shipping are paid for country {country:?} with {region}: only an address with \
+             exactly these can replace this one."
+        );
+        Self::new(Code::AddressChangesPrice, detail)
     }
 
     pub fn delivery_started() -> Self {

@@ -22,6 +22,7 @@ words! {
         CurrencyMismatch = "currency_mismatch",
         ShippingUnavailable = "shipping_unavailable",
         BatchStopped = "batch_stopped",
+        ProductIncomplete = "product_incomplete",
         VersionMismatch = "version_mismatch",
         StockBelowHeld = "stock_below_held",
         AddressChangesPrice = "address_changes_price",
@@ -118,6 +119,7 @@ impl Code {
             Code::CurrencyMismatch => (409, "A cart has one currency", NewKey, Yes),
             Code::ShippingUnavailable => (409, "The shipping option can't be had", NewKey, Yes),
             Code::BatchStopped => (409, "An item stopped the batch", NewKey, Yes),
+            Code::ProductIncomplete => (409, "There is no such product, and too little to make it", NewKey, Yes),
             Code::VersionMismatch => (409, "The product has another version", NewKey, Yes),
             Code::StockBelowHeld => (409, "More units are held than would be in stock", NewKey, Yes),
             Code::AddressChangesPrice => (409, "The plan was priced for another place", AskHuman, No),
@@ -147,9 +149,10 @@ impl Code {
 }
 
 impl Code {
-    /// Neither done nor refused: the call's outcome isn't known yet.
+    /// Whether the call took effect, or its effect is done, isn't known yet.
     pub fn is_undecided(self) -> bool {
-        matches!(self, Code::IdempotencyInFlight | Code::OperationInFlight | Code::OutcomeUnknown)
+        use Code::{IdempotencyInFlight, OperationInFlight, OutcomeUnknown, StorageUnavailable};
+        matches!(self, IdempotencyInFlight | OperationInFlight | OutcomeUnknown | StorageUnavailable)
     }
 }
 
