@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::demo;
 use crate::http::{self, State};
 use crate::operations::authenticate::DemoActors;
+use crate::operations::search_products::Searches;
 use crate::operations::tally::Tally;
 use crate::operations::{Context, Tasks};
 use crate::payments::sandbox::Sandbox;
@@ -46,6 +47,7 @@ impl App {
             settings: config.settings,
             tasks: Tasks::on_current_runtime(),
             tally: Tally::default(),
+            searches: Searches::default(),
         };
         let document = http::document(config.settings.retention).to_pretty_json().map_err(|e| e.to_string())?;
         let state = Data::new(State { context: context.clone(), demo: config.demo, document });

@@ -26,7 +26,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Print the OpenAPI document.
     Openapi,
-    /// Read both databases and report what doesn't add up; exit code 1 if anything doesn't.
+    /// Read both databases and report what doesn't add up. Exit code 1 if anything doesn't, 2 if they can't be read.
     Check(CheckArgs),
     /// Make, list or disable actors.
     Actor(ActorArgs),
@@ -118,7 +118,8 @@ pub enum ActorCommand {
         /// What the actor is called in lists.
         #[arg(long, value_parser = label)]
         name: String,
-        /// With commas between, for example catalog:read,checkout:propose
+        /// With commas between: catalog:read, catalog:write, checkout:propose, checkout:confirm, orders:read, orders:write,
+        /// orders:any, refunds:create, refunds:confirm
         #[arg(long, value_parser = scopes)]
         scopes: Scopes,
         #[command(flatten)]

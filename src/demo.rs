@@ -107,7 +107,7 @@ fn add_products(db: &mut Db, now: Timestamp) -> Result<(), Problem> {
     for SeedProduct { product_id, listing } in read(include_str!("../seed/products.json"))? {
         let made = products::create(db, &product_id, &listing, None, now)?;
         if made.is_none() && !products::is_indexed(db, &product_id)? {
-            products::index(db, &product_id, &listing)?;
+            products::index_again(db, &product_id)?;
         }
     }
     Ok(())

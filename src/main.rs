@@ -15,7 +15,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing_subscriber::fmt::format::FmtSpan;
 
-/// A value that can't be used: exit code 2. Everything else that goes wrong is 1.
+/// A value that can't be used, such as books that can't be read: exit code 2. Everything else that goes wrong is 1.
 enum Failure {
     Usage(String),
     Failed(String),
@@ -99,7 +99,7 @@ fn openapi() -> Result<(), Failure> {
 fn check(args: &CheckArgs) -> Result<(), Failure> {
     let database = args.database.path().map_err(Failure::Usage)?;
     let report = check::check(&database, || sandbox::books(&args.sandbox.sandbox_url), Clock::System.now())
-        .map_err(Failure::Failed)?;
+        .map_err(Failure::Usage)?;
     for finding in &report.findings {
         println!("{finding}");
     }
@@ -111,7 +111,7 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
             println!("everything adds up: {looked_at}");
             Ok(())
         }
-        found => Err(Failure::Failed(format!("{found} findings in {looked_at}"))),
+        found => Err(Failure::Failed(format!("findings: {found}, in {looked_at}"))),
     }
 }
 

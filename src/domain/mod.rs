@@ -22,6 +22,7 @@ pub mod product;
 pub mod product_update;
 pub mod refund;
 pub mod search;
+pub mod sums;
 pub mod task;
 pub mod time;
 pub(crate) mod words;

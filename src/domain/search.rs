@@ -9,6 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of one query: each is a look-up.
 pub const MAX_WORDS: usize = 20;
+/// Different words of all queries of one call.
+pub const MAX_BATCH_WORDS: usize = 60;
+/// Letters of a word; what is longer is cut, on both sides.
+const MAX_LETTERS: usize = 64;
+/// Shorter words are found whole only: too many others begin with them.
+const MIN_PREFIX: usize = 3;
 /// What a word is worth where it stands.
 const IN_TITLE: i64 = 2;
 const IN_DESCRIPTION: i64 = 1;
@@ -18,7 +24,16 @@ const IN_DESCRIPTION: i64 = 1;
 pub fn words(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let runs = lower.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
-    runs.map(|run| run.strip_suffix('s').filter(|stem| stem.chars().count() > 2).unwrap_or(run).to_owned()).collect()
+    let stem = |run: &str| {
+        let stem = run.strip_suffix('s').filter(|stem| stem.chars().count() > 2).unwrap_or(run);
+        stem.chars().take(MAX_LETTERS).collect()
+    };
+    runs.map(stem).collect()
+}
+
+/// Whether a word that is asked for is also found as the beginning of a longer one.
+pub fn is_prefix(asked: &str) -> bool {
+    asked.chars().count() >= MIN_PREFIX
 }
 
 /// The words that find a product, with their weights.
@@ -96,14 +111,15 @@ mod tests {
         assert_eq!(of("50 × 70 cm; 0.6 l"), ["0", "50", "6", "70", "cm", "l"]);
         assert_eq!(of("Café CAFÉ s gas glass"), ["café", "gas", "glas", "s"]);
         assert!(of(" -–— ").is_empty());
+        assert_eq!(of(&"é".repeat(100)), ["é".repeat(64)]);
     }
 
     #[test]
     fn the_title_counts_more_than_the_description() {
         let index = indexed("Blue mug", "A mug for tea");
         assert_eq!((index["mug"], index["tea"]), (2, 1));
-        assert!(score("mug", "mug", 2) > score("mu", "mug", 2));
-        assert!(score("mu", "mug", 2) > score("tea", "tea", 1));
+        assert!(score("mug", "mug", 2) > score("mug", "mugwort", 2));
+        assert!(score("mug", "mugwort", 2) > score("tea", "tea", 1));
     }
 
     #[test]

@@ -96,11 +96,13 @@ async fn check<I: Input>(request: HttpRequest, payload: Payload) -> Result<Check
     let state = request.app_data::<web::Data<State>>().ok_or_else(|| Problem::internal("no state"))?.clone();
     let profile = profile(&request)?;
     let caller = authenticate(&state.context, &bearer(request.headers())?, state.demo).await?;
-    remember(&request, |seen| seen.actor = Some(caller.actor.clone()));
+    remember(&request, |seen| {
+        seen.actor = Some(caller.actor.clone());
+        seen.task = task(request.headers()).ok().flatten(); // also of a call that is refused next
+    });
     authorize(&caller, profile)?;
 
     let task = task(request.headers())?;
-    remember(&request, |seen| seen.task = task.clone());
     let key = key(request.headers(), profile)?;
     remember(&request, |seen| seen.key = key.clone());
 

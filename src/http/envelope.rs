@@ -190,7 +190,9 @@ fn record(seen: &Seen, outcome: Outcome, response: &HttpResponse, problem: Optio
 fn count(request: &HttpRequest, operation: Operation, seen: &Seen, outcome: Outcome) {
     let (Some(actor), Some(task)) = (&seen.actor, &seen.task) else { return };
     let Some(state) = request.app_data::<web::Data<State>>() else { return };
-    let in_path = || request.match_info().iter().next().map_or_else(String::new, |(_, id)| id.to_owned());
+    // What can't be an id counts as one subject, whatever it is.
+    let is_id = |id: &&str| (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
+    let in_path = || request.match_info().iter().next().map(|(_, id)| id).filter(is_id).unwrap_or_default().to_owned();
     let subject = seen.key.as_ref().map_or_else(in_path, |key| key.as_str().to_owned());
     let counted = Counted { actor: actor.clone(), task: task.clone(), operation, subject };
     state.context.tally.count(counted, Calls::one(outcome, state.context.store.clock().now()));

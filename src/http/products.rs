@@ -48,7 +48,7 @@ pub async fn batch_get_products(
 /// Make and change many products.
 ///
 /// `atomic` writes all or none: 409 `batch_stopped` says which items stopped it. `per_item` writes each or refuses it by
-/// itself. `set` replaces and never adds: sent again late, under a new key, it overwrites what came in between. A product
+/// itself; but unacceptable values (422) are found in the whole batch before. `set` replaces and never adds: sent again late, under a new key, it overwrites what came in between. A product
 /// that doesn't exist yet is made when `set` has `title`, `price` and `stock`.
 #[utoipa::path(
     operation_id = "batch_update_products",

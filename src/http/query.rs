@@ -3,16 +3,25 @@
 use super::json::Faults;
 use crate::domain::error::{FaultCode, Problem};
 use crate::domain::page::PageRequest;
+use actix_web::error::QueryPayloadError;
 use actix_web::web::Query;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
+/// A parameter that is left empty counts as absent, as forms send it; but an empty cursor would start a list anew.
 pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     if query.contains("%00") {
         return Err(Problem::malformed("The query has a NUL character (%00)."));
     }
-    let malformed = |error| Problem::malformed(format!("The query is not the documented one: {error}."));
-    Query::<T>::from_query(query).map(Query::into_inner).map_err(malformed)
+    let given: Vec<&str> = query.split('&').filter(|pair| !pair.ends_with('=') || *pair == "cursor=").collect();
+    let malformed = |error: QueryPayloadError| {
+        let reason = match &error {
+            QueryPayloadError::Deserialize(reason) => reason.to_string(),
+            _ => error.to_string(),
+        };
+        Problem::malformed(format!("The query is not the documented one: {reason}."))
+    };
+    Query::<T>::from_query(&given.join("&")).map(Query::into_inner).map_err(malformed)
 }
 
 /// An integer of any size, written in a query; beyond 64 bits it saturates, and is out of every range then.

@@ -7,17 +7,18 @@ use super::query::{Numeral, page};
 use crate::domain::error::{FaultCode, Problem};
 use crate::domain::page::PageRequest;
 use crate::domain::product::Category;
-use crate::domain::search::{Availability, MAX_WORDS, Position, ProductQuery, Search, words};
+use crate::domain::search::{Availability, MAX_BATCH_WORDS, MAX_WORDS, Position, ProductQuery, Search, words};
 use crate::operations::Context;
 use crate::operations::search_products::{self as search, MAX_QUERIES, ProductList, SearchResults};
 use actix_web::{Responder, get, post, web};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// Search products, best answers first.
 ///
-/// A product answers when every word of `q` begins a word of its title or description; letter case and a final s don't
-/// matter. Words in the title count more, whole words a little more. Without words, products come in the order of their
-/// ids.
+/// A product answers when every word of `q` is a word of its title or description, or, from three letters on, begins one;
+/// letter case and a final s don't matter. Words in the title count more, whole words a little more. Without words,
+/// products come in the order of their ids.
 #[utoipa::path(
     operation_id = "search_products",
     tag = "products",
@@ -61,7 +62,7 @@ pub struct SearchParameters {
     cursor: Option<String>,
 }
 
-/// What to look for.
+/// What to look for: up to 60 different words in all.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchSearchRequest)]
@@ -103,12 +104,17 @@ impl Input for Vec<Search> {
     fn validate(raw: BatchSearchBody, _: &Context) -> Result<Self, Problem> {
         let mut faults = Faults::default();
         let bodies = faults.list("/queries", raw.queries, 1, MAX_QUERIES).unwrap_or_default();
-        let mut searches = Vec::new();
+        let (mut searches, mut all_words) = (Vec::new(), BTreeSet::new());
         for (i, Object(body)) in bodies.into_iter().enumerate() {
             let at = format!("/queries/{i}");
             let query = query(&mut faults, &at, body.q, body.category, body.in_stock);
             let limit = faults.limit(&format!("{at}/limit"), body.limit.map(|Integer(limit)| limit));
+            all_words.extend(query.words.iter().cloned());
             searches.push(Search { query, page: PageRequest { limit, after: None } });
+        }
+        if all_words.len() > MAX_BATCH_WORDS {
+            let detail = format!("Expected up to {MAX_BATCH_WORDS} different words in all queries.");
+            faults.add("/queries", FaultCode::WrongLength, detail);
         }
         faults.finish(Some(searches))
     }
@@ -120,8 +126,6 @@ fn query(faults: &mut Faults, at: &str, q: String, category: Option<String>, in_
     if words.len() > MAX_WORDS {
         faults.add(pointer, FaultCode::WrongLength, format!("Expected up to {MAX_WORDS} different words."));
     }
-    // A form sends what is left empty.
-    let category = category.filter(|category| !category.is_empty());
     ProductQuery {
         words,
         category: category.and_then(|category| faults.category(&format!("{at}/category"), &category)),

@@ -5,6 +5,7 @@ use super::checked::{Checked, Nothing};
 use crate::domain::error::Problem;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
+use crate::operations::Reply;
 use crate::operations::get_operation_status::{self as status, OperationStatus};
 use crate::operations::get_task as get_one;
 use actix_web::{Responder, get, web};
@@ -20,18 +21,14 @@ use actix_web::{Responder, get, web};
     responses((status = 200, description = "What is known of the key's call", body = OperationStatus)),
 )]
 #[get("/operation-status")]
-pub async fn get_operation_status(
-    state: web::Data<State>,
-    request: Checked<Nothing>,
-) -> Result<impl Responder, Problem> {
+pub async fn get_operation_status(state: web::Data<State>, request: Checked<Nothing>) -> Result<Reply, Problem> {
     let key = request.named_key()?;
-    status::get_operation_status(&state.context, request.call, key).await.map(web::Json)
+    status::get_operation_status(&state.context, request.call, key).await
 }
 
 /// See what one of one's own tasks did, by operation.
 ///
-/// Counts the calls that carried this `Agent-Task-Id` and could change something, from when their scope was checked;
-/// reads are not counted. Counts are kept as long as answers about money (7 days, unless configured otherwise) after the
+/// Counts the calls that carried this `Agent-Task-Id` and could change something; reads are not counted. Counts are kept as long as answers about money (7 days, unless configured otherwise) after the
 /// last call; a crash can lose those of the last moment.
 #[utoipa::path(
     operation_id = "get_task",

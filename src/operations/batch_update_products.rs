@@ -2,7 +2,7 @@
 //! or refused by itself. `set` replaces and never adds: sent again at once, it changes nothing. Sent late, it overwrites
 //! what came in between; against that stand the key, and `if_version`, which sees everything but sales.
 
-use super::once::once;
+use super::once::{Keyed, once};
 use super::{Call, Context, Reply, expire};
 use crate::domain::answer::Answer;
 use crate::domain::digest::Fingerprint;
@@ -18,9 +18,10 @@ use serde_json::Value;
 
 pub async fn batch_update_products(context: &Context, call: Call, batch: BatchUpdate) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::BatchUpdateProducts, &[], &batch);
+    let keyed = Keyed::of(&call, Operation::BatchUpdateProducts, fingerprint);
     let author = call.clone();
     let effect = move |db: &mut Db, now| update_all(db, &author, &batch, now);
-    once(context, call, Operation::BatchUpdateProducts, fingerprint, effect).await
+    once(context, call, keyed, effect).await
 }
 
 fn update_all(db: &mut Db, author: &Call, batch: &BatchUpdate, now: Timestamp) -> Result<Answer, Problem> {

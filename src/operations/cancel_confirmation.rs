@@ -1,7 +1,7 @@
 //! Cancel: the natural idempotency of DELETE (RFC 9110, 9.2.2). A repeat finds the state that it asked for: 404.
 
 use super::get_confirmation::find_own;
-use super::once::{IN_FLIGHT_WAIT, once};
+use super::once::{IN_FLIGHT_WAIT, Keyed, once};
 use super::{Call, Context, Reply};
 use crate::domain::answer::Answer;
 use crate::domain::confirmation::{FromPending, Status};
@@ -15,9 +15,10 @@ use crate::store::{Db, confirmations};
 
 pub async fn cancel_confirmation(context: &Context, call: Call, id: ConfirmationId) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::CancelConfirmation, &[id.as_str()], &());
+    let keyed = Keyed::of(&call, Operation::CancelConfirmation, fingerprint).map(|keyed| keyed.about(id.path()));
     let actor = call.caller.actor.clone();
     let effect = move |db: &mut Db, now| cancel(db, &actor, &id, now);
-    once(context, call, Operation::CancelConfirmation, fingerprint, effect).await
+    once(context, call, keyed, effect).await
 }
 
 fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> Result<Answer, Problem> {

@@ -5,13 +5,15 @@ use crate::domain::confirmation::{Purpose, Status};
 use crate::domain::ids::{ConfirmationId, ProductId};
 use crate::domain::operation::Operation;
 use crate::domain::payment::PaymentStatus;
+use crate::domain::plan::Plan;
+use crate::domain::sums::sums;
 use crate::domain::time::Timestamp;
 use crate::effects::Reach;
 use crate::payments::Booking;
 use crate::store;
-use crate::store::books::{self, Books, OrderEntry, Shelf, Uses};
+use crate::store::books::{self, Books, ConfirmationEntry, Held, OrderEntry, Shelf, Uses};
 use crate::store::payments::PaymentRow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 /// What doesn't add up, for a person to read.
@@ -61,7 +63,7 @@ pub fn check(
     now: Timestamp,
 ) -> Result<Report, String> {
     let before = provider_books()?;
-    let ours = store::inspect(database, |db| Ok(books::read(db, &Operation::reaching(Reach::Provider))?))?;
+    let ours = store::inspect(database, |db| Ok(books::read(db, &Operation::reaching(Reach::Provider), now)?))?;
     let after = provider_books()?;
 
     let mut findings = Findings::default();
@@ -86,15 +88,19 @@ fn orders(ours: &Books, findings: &mut Findings) {
         ours.orders.iter().map(|order| (&order.confirmation_id, order)).collect();
     let payments: HashMap<_, &PaymentRow> =
         ours.payments.iter().map(|payment| (&payment.payment_id, payment)).collect();
-    for (id, purpose, status) in &ours.confirmations {
-        let order = by_confirmation.get(id);
-        let confirmed = *status == Status::Confirmed;
-        match order {
-            None if confirmed && *purpose == Purpose::Checkout => {
+    for entry in &ours.confirmations {
+        let (id, status) = (&entry.confirmation_id, entry.status);
+        match by_confirmation.get(id) {
+            None if status == Status::Confirmed && entry.purpose == Purpose::Checkout => {
                 findings.wrong(format!("{id} is confirmed without an order"));
             }
-            Some(order) if !confirmed => {
+            Some(order) if status != Status::Confirmed => {
                 findings.wrong(format!("{} was made of {id}, which is {}", order.order_id, status.as_str()));
+            }
+            Some(order)
+                if (Some(&order.order_id), &order.account_id) != (entry.order_id.as_ref(), &entry.account_id) =>
+            {
+                findings.wrong(format!("{} is not what {id} became", order.order_id));
             }
             None | Some(_) => {}
         }
@@ -103,6 +109,9 @@ fn orders(ours: &Books, findings: &mut Findings) {
         let id = &order.order_id;
         if order.total_minor != order.plan.total.minor() || order.currency != order.plan.currency {
             findings.wrong(format!("{id} has another total than its plan"));
+        }
+        if order.refunded_minor != 0 {
+            findings.wrong(format!("{id} counts refunds that aren't there"));
         }
         match order.payment_id.as_ref().map(|payment| payments.get(payment)) {
             None if order.total_minor == 0 => {}
@@ -124,7 +133,8 @@ fn orders(ours: &Books, findings: &mut Findings) {
 /// Each decided payment is what the provider booked; each undecided one has somebody who asks about it.
 fn payments(ours: &Books, booked: &[Booking], now: Timestamp, findings: &mut Findings) {
     let booked: HashMap<_, &Booking> = booked.iter().map(|booking| (&booking.provider_key, booking)).collect();
-    let confirmations: HashMap<_, Status> = ours.confirmations.iter().map(|(id, _, status)| (id, *status)).collect();
+    let confirmations: HashMap<_, Status> =
+        ours.confirmations.iter().map(|entry| (&entry.confirmation_id, entry.status)).collect();
     for payment in &ours.payments {
         let (id, booking) = (&payment.payment_id, booked.get(&payment.provider_key));
         let expected = match payment.status {
@@ -147,7 +157,7 @@ fn payments(ours: &Books, booked: &[Booking], now: Timestamp, findings: &mut Fin
         }
     }
     let paid: HashSet<_> = ours.payments.iter().map(|payment| &payment.confirmation_id).collect();
-    for (id, _, status) in &ours.confirmations {
+    for ConfirmationEntry { confirmation_id: id, status, .. } in &ours.confirmations {
         if *status == Status::Committing && !paid.contains(id) {
             findings.wrong(format!("{id} is being confirmed without a payment"));
         }
@@ -171,48 +181,69 @@ fn charges(ours: &Books, booked: &[Booking], findings: &mut Findings) {
     }
 }
 
-/// What was set, less what was sold, is the stock; what is held is the sum of live holds.
+/// What was set, less what was sold, is the stock; what is held is what live plans need.
 fn stock(ours: &Books, findings: &mut Findings) {
-    let mut sold: BTreeMap<&ProductId, i64> = BTreeMap::new();
-    for line in ours.orders.iter().flat_map(|order| &order.plan.lines) {
-        *sold.entry(&line.product_id).or_default() += line.quantity;
+    let lines = |plan: &Plan| -> Vec<(ProductId, i64)> {
+        plan.lines.iter().map(|line| (line.product_id.clone(), line.quantity)).collect()
+    };
+    let sold = sums(ours.orders.iter().flat_map(|order| lines(&order.plan)));
+    let held = holds(ours, &ours.stock_held, lines, findings);
+    let known: HashSet<&ProductId> = ours.products.iter().map(|shelf| &shelf.product_id).collect();
+    for id in sold.keys().chain(held.keys()).filter(|id| !known.contains(id)) {
+        findings.wrong(format!("{id} was sold or is held, but there is no such product"));
     }
-    for Shelf { product_id: id, stock, held } in &ours.products {
-        let set = ours.stock_set.get(id).copied().unwrap_or(0);
-        let sold = sold.get(id).copied().unwrap_or(0);
+    for Shelf { product_id: id, stock, held: counted } in &ours.products {
+        let of = |sums: &BTreeMap<ProductId, i64>| sums.get(id).copied().unwrap_or(0);
+        let (set, sold, held) = (of(&ours.stock_set), of(&sold), of(&held));
         if set - sold != *stock {
             findings.wrong(format!("{id}: {set} units were set and {sold} sold, but {stock} are in stock"));
         }
-        let holds = ours.stock_held.get(id).copied().unwrap_or(0);
-        if holds != *held {
-            findings.wrong(format!("{id}: {held} units are counted as held, but the holds are {holds}"));
+        if held != *counted {
+            findings.wrong(format!("{id}: {counted} units are counted as held, but the holds are {held}"));
         }
-    }
-    for id in &ours.dead_holders {
-        findings.wrong(format!("{id} holds something, although it is neither pending nor committing"));
     }
 }
 
 fn discounts(ours: &Books, findings: &mut Findings) {
-    let mut used: HashMap<&str, i64> = HashMap::new();
-    for discount in ours.orders.iter().flat_map(|order| &order.plan.discounts) {
-        *used.entry(discount.code.as_str()).or_default() += 1;
-    }
-    for Uses { code, held, used: counted } in &ours.discounts {
-        let used = used.get(code.as_str()).copied().unwrap_or(0);
+    let codes = |plan: &Plan| -> Vec<(String, i64)> {
+        plan.discounts.iter().map(|discount| (discount.code.clone(), 1)).collect()
+    };
+    let used = sums(ours.orders.iter().flat_map(|order| codes(&order.plan)));
+    let held = holds(ours, &ours.discounts_held, codes, findings);
+    for Uses { code, held: counted_held, used: counted } in &ours.discounts {
+        let of = |sums: &BTreeMap<String, i64>| sums.get(code).copied().unwrap_or(0);
+        let (used, held) = (of(&used), of(&held));
         if used != *counted {
             findings.wrong(format!("{code}: {counted} uses are counted, but {used} orders have it"));
         }
-        let holds = ours.discounts_held.get(code).copied().unwrap_or(0);
-        if holds != *held {
-            findings.wrong(format!("{code}: {held} uses are counted as held, but the holds are {holds}"));
+        if held != *counted_held {
+            findings.wrong(format!("{code}: {counted_held} uses are counted as held, but the holds are {held}"));
         }
     }
 }
 
-/// A local operation's claim and answer are one commit.
+/// Compares what confirmations hold with what their plans need, and returns the sum of the holds.
+fn holds<K: Ord + Clone + std::fmt::Display>(
+    ours: &Books,
+    held: &Held<K>,
+    needed: impl Fn(&Plan) -> Vec<(K, i64)>,
+    findings: &mut Findings,
+) -> BTreeMap<K, i64> {
+    let live = ours.live_plans.iter();
+    let needed = sums(live.flat_map(|(id, plan)| needed(plan).into_iter().map(|(key, n)| ((id.clone(), key), n))));
+    for hold in needed.keys().chain(held.keys()).collect::<BTreeSet<_>>() {
+        let of = |sums: &Held<K>| sums.get(hold).copied().unwrap_or(0);
+        let ((id, key), needed, held) = (hold, of(&needed), of(held));
+        if needed != held {
+            findings.wrong(format!("{id} should hold {needed} of {key}, but holds {held}"));
+        }
+    }
+    sums(held.iter().map(|((_, key), n)| (key.clone(), *n)))
+}
+
+/// A local operation's claim and answer are one commit, and the answer is kept until its time is over.
 fn claims(ours: &Books, findings: &mut Findings) {
-    for (actor, operation) in &ours.unanswered_claims {
+    for (actor, operation) in &ours.broken_claims {
         findings.wrong(format!("a claim of {actor} for {} has no answer", operation.as_str()));
     }
 }

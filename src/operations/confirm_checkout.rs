@@ -90,7 +90,8 @@ fn find_state(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<(State, 
             State::Decided(answer)
         }
     };
-    Ok((state, claim.map(|claim| claim.expires_at)))
+    // The answer outlives the key: a time that is past says nothing.
+    Ok((state, claim.map(|claim| claim.expires_at).filter(|at| now < *at)))
 }
 
 fn replay(db: &mut Db, confirm: &Confirm, now: Timestamp) -> Result<Option<Reply>, Problem> {

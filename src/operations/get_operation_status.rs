@@ -2,8 +2,8 @@
 
 use super::authenticate::authorize;
 use super::once::{Standing, standing};
-use super::{Call, Context};
-use crate::domain::answer::Answer;
+use super::{Call, Context, Reply};
+use crate::domain::answer::{Answer, Delivery};
 use crate::domain::error::Problem;
 use crate::domain::ids::{ConfirmationId, OrderId, TaskId};
 use crate::domain::key::IdempotencyKey;
@@ -46,11 +46,7 @@ pub struct OperationStatus {
     pub resource: Option<String>,
 }
 
-pub async fn get_operation_status(
-    context: &Context,
-    call: Call,
-    key: IdempotencyKey,
-) -> Result<OperationStatus, Problem> {
+pub async fn get_operation_status(context: &Context, call: Call, key: IdempotencyKey) -> Result<Reply, Problem> {
     let show = move |db: &mut Db, now| {
         let claim = claims::find(db, &call.caller.actor, &key)?.ok_or_else(Problem::key_unknown)?;
         let standing = standing(&claim, now);
@@ -58,7 +54,9 @@ pub async fn get_operation_status(
             return Err(Problem::key_unknown());
         }
         authorize(&call.caller, claim.operation.profile())?;
-        status(db, claim, standing, now)
+        let key_expires_at = Some(claim.expires_at).filter(|at| now < *at);
+        let answer = Answer::json(200, &status(db, claim, standing, now)?)?;
+        Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at })
     };
     context.store.read(show).await
 }

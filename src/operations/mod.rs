@@ -34,6 +34,7 @@ use crate::domain::time::Timestamp;
 use crate::effects::Retention;
 use crate::payments::PaymentProvider;
 use crate::store::Store;
+use search_products::Searches;
 use std::sync::Arc;
 use std::time::Duration;
 use tally::Tally;
@@ -48,6 +49,7 @@ pub struct Context {
     pub settings: Settings,
     pub tasks: Tasks,
     pub tally: Tally,
+    pub searches: Searches,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -42,19 +42,13 @@ impl Keyed {
     }
 }
 
-/// Runs `effect` at most once for the call's key. A refusal that the error table stores becomes the key's answer; any
+/// Runs `effect` at most once for the call's key, where it has one. A refusal that the error table stores becomes the key's answer; any
 /// other failure leaves no trace, the claim included.
-pub async fn once<F>(
-    context: &Context,
-    call: Call,
-    operation: Operation,
-    fingerprint: Fingerprint,
-    effect: F,
-) -> Result<Reply, Problem>
+pub async fn once<F>(context: &Context, call: Call, keyed: Option<Keyed>, effect: F) -> Result<Reply, Problem>
 where
     F: Fn(&mut Db, Timestamp) -> Result<Answer, Problem> + Send + 'static,
 {
-    let Some(keyed) = Keyed::of(&call, operation, fingerprint) else {
+    let Some(keyed) = keyed else {
         let answer = context.store.write(effect).await?;
         return Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: None });
     };
@@ -140,7 +134,7 @@ pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Cl
         None => Ok(None),
         Some(claim) if matches!(standing(&claim, now), Standing::Forgotten) => Ok(None),
         Some(claim) if is_same_request(&claim, keyed) => Ok(Some(claim)),
-        Some(_) => Err(Problem::key_reused()),
+        Some(claim) => Err(Problem::key_reused().with_key_expiry(Some(claim.expires_at))),
     }
 }
 

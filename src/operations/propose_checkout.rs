@@ -1,6 +1,6 @@
 //! Propose: a firm, single-use offer. Price, stock and discount uses are held until it expires; nothing is charged.
 
-use super::once::once;
+use super::once::{Keyed, once};
 use super::{Call, Context, Reply, Settings, expire};
 use crate::domain::answer::Answer;
 use crate::domain::checkout::CheckoutRequest;
@@ -21,9 +21,10 @@ const ATTEMPT_WAIT: Duration = Duration::from_secs(2);
 
 pub async fn propose_checkout(context: &Context, call: Call, request: CheckoutRequest) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::ProposeCheckout, &[], &request);
+    let keyed = Keyed::of(&call, Operation::ProposeCheckout, fingerprint);
     let (proposer, settings) = (call.clone(), context.settings);
     let effect = move |db: &mut Db, now| propose(db, &proposer, &request, settings, now);
-    once(context, call, Operation::ProposeCheckout, fingerprint, effect).await
+    once(context, call, keyed, effect).await
 }
 
 fn propose(

@@ -11,11 +11,34 @@ use crate::store::products::{self, Range};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Queries in one call.
 pub const MAX_QUERIES: usize = 20;
+/// Rows that one word may find. A word of so many products says little.
+const MAX_ROWS: i64 = 10_000;
 /// Candidates whose products are read at once.
 const CHUNK: usize = 200;
+
+/// Searches at once: fewer than there are readers, so that no search keeps a purchase waiting.
+const PLACES: usize = 2;
+
+/// The places for searches. One is kept until its search is done, whether or not anybody waits for it any more.
+#[derive(Clone)]
+pub struct Searches(Arc<Semaphore>);
+
+impl Default for Searches {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(PLACES)))
+    }
+}
+
+impl Searches {
+    async fn take(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.0.clone().acquire_owned().await.map_err(Problem::overloaded)
+    }
+}
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ProductList {
@@ -31,12 +54,19 @@ pub struct SearchResults {
 }
 
 pub async fn search_products(context: &Context, wanted: Search) -> Result<ProductList, Problem> {
-    context.store.read(move |db, now| search(db, &wanted, now)).await
+    let place = context.searches.take().await?;
+    let search_one = move |db: &mut Db, now| {
+        let _held_until_done = place;
+        search(db, &wanted, now)
+    };
+    context.store.read(search_one).await
 }
 
 /// All queries see the same catalogue.
 pub async fn batch_search_products(context: &Context, wanted: Vec<Search>) -> Result<SearchResults, Problem> {
+    let place = context.searches.take().await?;
     let search_all = move |db: &mut Db, now| {
+        let _held_until_done = place;
         let results = wanted.iter().map(|wanted| search(db, wanted, now));
         Ok(SearchResults { results: results.collect::<Result<_, _>>()? })
     };
@@ -88,7 +118,7 @@ fn scores(db: &mut Db, words: &BTreeSet<String>) -> Result<Vec<(Reverse<i64>, Pr
     let mut sums: Option<HashMap<ProductId, i64>> = None;
     for asked in words {
         let mut best: HashMap<ProductId, i64> = HashMap::new();
-        for (id, word, weight) in products::with_word(db, asked)? {
+        for (id, word, weight) in products::with_word(db, asked, MAX_ROWS)? {
             let best = best.entry(id).or_default();
             *best = score(asked, &word, weight).max(*best);
         }

@@ -3,7 +3,7 @@
 //! replays its answer and doesn't overwrite a newer address.
 
 use super::get_order::find_visible;
-use super::once::once;
+use super::once::{Keyed, once};
 use super::{Call, Context, Reply};
 use crate::domain::actor::Caller;
 use crate::domain::address::Address;
@@ -29,9 +29,10 @@ pub async fn set_shipping_address(
     address: Address,
 ) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::SetShippingAddress, &[id.as_str()], &address);
+    let keyed = Keyed::of(&call, Operation::SetShippingAddress, fingerprint).map(|keyed| keyed.about(id.path()));
     let caller = call.caller.clone();
     let effect = move |db: &mut Db, now| set(db, &caller, &id, &address, now);
-    once(context, call, Operation::SetShippingAddress, fingerprint, effect).await
+    once(context, call, keyed, effect).await
 }
 
 fn set(db: &mut Db, caller: &Caller, id: &OrderId, address: &Address, now: Timestamp) -> Result<Answer, Problem> {

@@ -1,6 +1,5 @@
 //! Our books, whole, for checking them: what is owed to whom, and what is counted where.
 
-use super::holds::sums;
 use super::json::Json;
 use super::payments::PaymentRow;
 use super::schema::{
@@ -8,22 +7,36 @@ use super::schema::{
 };
 use super::{Db, on};
 use crate::domain::confirmation::{Purpose, Status};
-use crate::domain::ids::{ActorId, ConfirmationId, OrderId, PaymentId, ProductId};
+use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, PaymentId, ProductId};
 use crate::domain::money::Currency;
 use crate::domain::operation::Operation;
 use crate::domain::plan::Plan;
+use crate::domain::sums::sums;
+use crate::domain::time::Timestamp;
 use diesel::prelude::*;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// An order, as far as sums depend on it.
 #[derive(Debug)]
 pub struct OrderEntry {
     pub order_id: OrderId,
     pub confirmation_id: ConfirmationId,
+    pub account_id: AccountId,
     pub plan: Plan,
     pub total_minor: i64,
+    pub refunded_minor: i64,
     pub currency: Currency,
     pub payment_id: Option<PaymentId>,
+}
+
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = confirmations)]
+pub struct ConfirmationEntry {
+    pub confirmation_id: ConfirmationId,
+    pub account_id: AccountId,
+    pub purpose: Purpose,
+    pub status: Status,
+    pub order_id: Option<OrderId>,
 }
 
 #[derive(Debug, Queryable, Selectable)]
@@ -42,85 +55,93 @@ pub struct Uses {
     pub used: i64,
 }
 
+/// Units of a product, or uses of a discount code, that a confirmation holds.
+pub type Held<K> = BTreeMap<(ConfirmationId, K), i64>;
+
 #[derive(Debug)]
 pub struct Books {
     pub orders: Vec<OrderEntry>,
     pub payments: Vec<PaymentRow>,
-    pub confirmations: Vec<(ConfirmationId, Purpose, Status)>,
+    pub confirmations: Vec<ConfirmationEntry>,
+    /// The plans of checkouts that are pending or committing, on paper.
+    pub live_plans: Vec<(ConfirmationId, Plan)>,
     pub products: Vec<Shelf>,
+    pub discounts: Vec<Uses>,
     /// The sum of each product's stock changes.
     pub stock_set: BTreeMap<ProductId, i64>,
-    /// The sum of each product's holds.
-    pub stock_held: BTreeMap<ProductId, i64>,
-    pub discounts: Vec<Uses>,
-    pub discounts_held: BTreeMap<String, i64>,
-    /// Confirmations that hold something and shouldn't.
-    pub dead_holders: Vec<ConfirmationId>,
-    /// Claims of local operations without an answer.
-    pub unanswered_claims: Vec<(ActorId, Operation)>,
+    pub stock_held: Held<ProductId>,
+    pub discounts_held: Held<String>,
+    /// Claims of local operations without an answer, and those whose answer went before its time.
+    pub broken_claims: Vec<(ActorId, Operation)>,
 }
 
-/// Reads all of it in the snapshot at hand. `provider` are the operations whose answer stands elsewhere.
-pub fn read(db: &mut Db, provider: &[Operation]) -> QueryResult<Books> {
+/// Reads all of it in the snapshot at hand. `provider` are the operations whose answer may stand elsewhere.
+pub fn read(db: &mut Db, provider: &[Operation], now: Timestamp) -> QueryResult<Books> {
     let changes: Vec<(ProductId, i64, i64)> = on!(db, |conn| {
         let row = (stock_changes::product_id, stock_changes::stock_before, stock_changes::stock_after);
         stock_changes::table.select(row).load(conn)
     })?;
-    let stock_holds: Vec<(ConfirmationId, ProductId, i64)> = on!(db, |conn| {
-        let row = (stock_holds::confirmation_id, stock_holds::product_id, stock_holds::quantity);
+    let stock_held: Vec<((ConfirmationId, ProductId), i64)> = on!(db, |conn| {
+        let row = ((stock_holds::confirmation_id, stock_holds::product_id), stock_holds::quantity);
         stock_holds::table.select(row).load(conn)
     })?;
-    let discount_holds: Vec<(ConfirmationId, String)> = on!(db, |conn| {
+    let discounts_held: Vec<(ConfirmationId, String)> = on!(db, |conn| {
         discount_holds::table.select((discount_holds::confirmation_id, discount_holds::code)).load(conn)
     })?;
-    let holders: HashSet<&ConfirmationId> =
-        stock_holds.iter().map(|(id, ..)| id).chain(discount_holds.iter().map(|(id, _)| id)).collect();
-    let confirmations: Vec<(ConfirmationId, Purpose, Status)> = on!(db, |conn| {
-        let row = (confirmations::confirmation_id, confirmations::purpose, confirmations::status);
-        confirmations::table.select(row).order(confirmations::confirmation_id).load(conn)
-    })?;
-    let is_dead = |status: Status| !matches!(status, Status::Pending | Status::Committing);
-    let dead = confirmations.iter().filter(|(id, _, status)| is_dead(*status) && holders.contains(id));
+    let unanswered = claims::answer_status.is_null().and(claims::operation.ne_all(provider));
+    let lost = claims::answer_status.is_not_null().and(claims::answer_body.is_null()).and(claims::expires_at.gt(now));
     Ok(Books {
-        dead_holders: dead.map(|(id, ..)| id.clone()).collect(),
         orders: all_orders(db)?,
         payments: on!(db, |conn| payments::table.select(PaymentRow::as_select()).load(conn))?,
-        products: on!(db, |conn| products::table.select(Shelf::as_select()).load(conn))?,
-        stock_set: sums(changes.into_iter().map(|(id, before, after)| (id, after - before))),
-        stock_held: sums(stock_holds.into_iter().map(|(_, id, quantity)| (id, quantity))),
-        discounts: on!(db, |conn| discounts::table.select(Uses::as_select()).load(conn))?,
-        discounts_held: sums(discount_holds.into_iter().map(|(_, code)| (code, 1))),
-        unanswered_claims: on!(db, |conn| {
-            claims::table
-                .filter(claims::answer_status.is_null())
-                .filter(claims::operation.ne_all(provider))
-                .select((claims::actor_id, claims::operation))
-                .load(conn)
+        confirmations: on!(db, |conn| {
+            confirmations::table.order(confirmations::confirmation_id).select(ConfirmationEntry::as_select()).load(conn)
         })?,
-        confirmations,
+        live_plans: live_plans(db)?,
+        products: on!(db, |conn| products::table.select(Shelf::as_select()).load(conn))?,
+        discounts: on!(db, |conn| discounts::table.select(Uses::as_select()).load(conn))?,
+        stock_set: sums(changes.into_iter().map(|(id, before, after)| (id, after - before))),
+        stock_held: sums(stock_held),
+        discounts_held: sums(discounts_held.into_iter().map(|hold| (hold, 1))),
+        broken_claims: on!(db, |conn| {
+            claims::table.filter(unanswered.or(lost)).select((claims::actor_id, claims::operation)).load(conn)
+        })?,
     })
 }
 
+fn live_plans(db: &mut Db) -> QueryResult<Vec<(ConfirmationId, Plan)>> {
+    let plans: Vec<(ConfirmationId, Json<Plan>)> = on!(db, |conn| {
+        confirmations::table
+            .filter(confirmations::purpose.eq(Purpose::Checkout))
+            .filter(confirmations::status.eq_any([Status::Pending, Status::Committing]))
+            .select((confirmations::confirmation_id, confirmations::plan))
+            .load(conn)
+    })?;
+    Ok(plans.into_iter().map(|(id, plan)| (id, plan.0)).collect())
+}
+
 fn all_orders(db: &mut Db) -> QueryResult<Vec<OrderEntry>> {
-    type Row = (OrderId, ConfirmationId, Json<Plan>, i64, Currency, Option<PaymentId>);
+    type Row = (OrderId, ConfirmationId, AccountId, Json<Plan>, (i64, i64), Currency, Option<PaymentId>);
     let rows: Vec<Row> = on!(db, |conn| {
         orders::table
             .order(orders::order_id)
             .select((
                 orders::order_id,
                 orders::confirmation_id,
+                orders::account_id,
                 orders::plan,
-                orders::total_minor,
+                (orders::total_minor, orders::refunded_minor),
                 orders::currency,
                 orders::payment_id,
             ))
             .load(conn)
     })?;
-    let entry = |(order_id, confirmation_id, plan, total_minor, currency, payment_id): Row| OrderEntry {
+    let entry = |(order_id, confirmation_id, account_id, plan, sums, currency, payment_id): Row| OrderEntry {
         order_id,
         confirmation_id,
+        account_id,
         plan: plan.0,
-        total_minor,
+        total_minor: sums.0,
+        refunded_minor: sums.1,
         currency,
         payment_id,
     };

@@ -4,6 +4,7 @@
 use super::schema::{discount_holds, discounts, products, stock_holds};
 use super::{Db, on};
 use crate::domain::ids::{ConfirmationId, ProductId};
+use crate::domain::sums::sums;
 use diesel::prelude::*;
 use std::collections::BTreeMap;
 
@@ -96,12 +97,4 @@ fn take_discount_holds(db: &mut Db, ids: &[ConfirmationId]) -> QueryResult<BTree
             .get_results(conn)
     })?;
     Ok(sums(codes.into_iter().map(|code| (code, 1))))
-}
-
-/// Adds up what belongs together. Sums of SQL would come as decimals from some databases.
-pub(super) fn sums<K: Ord>(parts: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<K, i64> {
-    parts.into_iter().fold(BTreeMap::new(), |mut sums, (key, part)| {
-        *sums.entry(key).or_insert(0) += part;
-        sums
-    })
 }

@@ -3,14 +3,14 @@
 
 use super::catalogue::money;
 use super::confirmations::is_due;
-use super::holds::sums;
 use super::schema::{confirmations, product_words, products, stock_changes, stock_holds};
 use super::{Db, on};
 use crate::domain::ids::{ActorId, ProductId, StockChangeId};
 use crate::domain::money::Currency;
 use crate::domain::product::{Category, Product, TaxClass};
 use crate::domain::product_update::{Listed, Listing};
-use crate::domain::search::{Availability, ProductQuery, indexed};
+use crate::domain::search::{Availability, ProductQuery, indexed, is_prefix};
+use crate::domain::sums::sums;
 use crate::domain::time::Timestamp;
 use diesel::dsl::not;
 use diesel::prelude::*;
@@ -92,14 +92,17 @@ pub fn list(db: &mut Db, range: Range, query: &ProductQuery, now: Timestamp) -> 
     views(db, rows, now)
 }
 
-/// The products that have this word or a longer one that begins with it: product, word, weight.
-pub fn with_word(db: &mut Db, word: &str) -> QueryResult<Vec<(ProductId, String, i64)>> {
-    let beyond = format!("{word}{}", char::MAX);
+/// The products that have this word or, unless it is a short one, a longer one that begins with it: product, word,
+/// weight. Up to `limit` of them.
+pub fn with_word(db: &mut Db, word: &str, limit: i64) -> QueryResult<Vec<(ProductId, String, i64)>> {
+    let beyond = format!("{word}{}", if is_prefix(word) { char::MAX } else { '\0' });
     on!(db, |conn| {
         product_words::table
             .filter(product_words::word.ge(word))
             .filter(product_words::word.lt(beyond))
+            .order((product_words::word, product_words::product_id))
             .select((product_words::product_id, product_words::word, product_words::weight))
+            .limit(limit)
             .load(conn)
     })
 }
@@ -185,8 +188,16 @@ pub fn is_indexed(db: &mut Db, id: &ProductId) -> QueryResult<bool> {
     on!(db, |conn| diesel::select(diesel::dsl::exists(words)).get_result(conn))
 }
 
+/// Gives a product the words of its title and description.
+pub fn index_again(db: &mut Db, id: &ProductId) -> QueryResult<()> {
+    match find_listed(db, std::slice::from_ref(id))?.get(id) {
+        Some(found) => index(db, id, &found.listing),
+        None => Ok(()),
+    }
+}
+
 /// Replaces the words by which a search finds it.
-pub fn index(db: &mut Db, id: &ProductId, listing: &Listing) -> QueryResult<()> {
+fn index(db: &mut Db, id: &ProductId, listing: &Listing) -> QueryResult<()> {
     let old = product_words::table.filter(product_words::product_id.eq(id));
     on!(db, |conn| diesel::delete(old).execute(conn))?;
     let words: Vec<_> = indexed(&listing.title, &listing.description)

@@ -6,6 +6,7 @@ use crate::domain::ids::{ActorId, TaskId};
 use crate::domain::operation::Operation;
 use crate::domain::task::{Calls, Counted, Outcome};
 use crate::domain::time::Timestamp;
+use diesel::dsl::case_when;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 
@@ -24,6 +25,8 @@ pub fn add(db: &mut Db, counted: &Counted, calls: &Calls) -> QueryResult<usize> 
         task_calls::last_outcome.eq(calls.last_outcome),
         task_calls::last_at.eq(calls.last_at),
     );
+    // Another server may have counted a later call already.
+    let newer = excluded(task_calls::last_at).ge(task_calls::last_at);
     on!(db, |conn| {
         diesel::insert_into(task_calls::table)
             .values(new)
@@ -35,8 +38,9 @@ pub fn add(db: &mut Db, counted: &Counted, calls: &Calls) -> QueryResult<usize> 
                 task_calls::replayed.eq(task_calls::replayed + excluded(task_calls::replayed)),
                 task_calls::refused.eq(task_calls::refused + excluded(task_calls::refused)),
                 task_calls::failed.eq(task_calls::failed + excluded(task_calls::failed)),
-                task_calls::last_outcome.eq(excluded(task_calls::last_outcome)),
-                task_calls::last_at.eq(excluded(task_calls::last_at)),
+                task_calls::last_outcome
+                    .eq(case_when(newer, excluded(task_calls::last_outcome)).otherwise(task_calls::last_outcome)),
+                task_calls::last_at.eq(case_when(newer, excluded(task_calls::last_at)).otherwise(task_calls::last_at)),
             ))
             .execute(conn)
     })

@@ -53,7 +53,25 @@ async fn whatever_does_not_add_up_is_found() {
         ("UPDATE products SET held = held + 1 WHERE product_id = 'MUG-BLUE'", "MUG-BLUE: 3 units are counted as held"),
         ("UPDATE discounts SET used = used + 1 WHERE code = 'WELCOME10'", "WELCOME10: 2 uses are counted"),
         ("UPDATE discounts SET held = 0 WHERE code = 'FIRST3'", "FIRST3: 0 uses are counted as held"),
-        ("UPDATE confirmations SET status = 'cancelled' WHERE status = 'pending'", "holds something"),
+        (
+            "UPDATE confirmations SET status = 'cancelled' WHERE status = 'pending'",
+            "should hold 0 of MUG-BLUE, but holds 2",
+        ),
+        (
+            "DELETE FROM stock_holds WHERE product_id = 'MUG-BLUE'; UPDATE products SET held = 0 WHERE product_id = 'MUG-BLUE'",
+            "should hold 2 of MUG-BLUE, but holds 0",
+        ),
+        ("PRAGMA foreign_keys = OFF; DELETE FROM products WHERE product_id = 'MUG-BLUE'", "there is no such product"),
+        (
+            "UPDATE orders SET account_id = (SELECT account_id FROM accounts WHERE name = 'elsewhere')",
+            "is not what cnf_",
+        ),
+        (
+            "UPDATE confirmations SET order_id = 'ord_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e' WHERE status = 'confirmed'",
+            "is not what cnf_",
+        ),
+        ("UPDATE orders SET refunded_minor = 1 WHERE total_minor > 0", "counts refunds that aren't there"),
+        ("UPDATE claims SET answer_body = NULL WHERE idempotency_key = '4'", "for propose_checkout has no answer"),
         (
             "UPDATE orders SET total_minor = total_minor + 1 WHERE payment_id IS NOT NULL",
             "has another total than its plan",
@@ -114,10 +132,10 @@ async fn whatever_does_not_add_up_is_found() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_exit_code_1_and_is_not_made() {
+fn a_database_that_is_not_there_is_exit_code_2_and_is_not_made() {
     let dir = tempfile::TempDir::new().unwrap();
     let (code, said) = check(&dir.path().join("a.db"), &dir.path().join("b.db"));
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(said.contains("there is no such database"), "{said}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -127,7 +127,7 @@ impl TestApp {
 
     /// What has to hold at the end of every story.
     pub fn assert_consistent(&self) {
-        assert_consistent(&self.database(), &self.ledger());
+        assert_consistent_at(&self.database(), &self.ledger(), self.clock.now());
     }
 }
 
@@ -143,7 +143,11 @@ pub fn charges(ledger: &Path) -> i64 {
 
 /// `countersign check` finds nothing wrong, whatever is undecided.
 pub fn assert_consistent(database: &Path, ledger: &Path) {
-    let report = check::check(database, || sandbox::books(ledger), Clock::System.now()).unwrap();
+    assert_consistent_at(database, ledger, Clock::System.now());
+}
+
+fn assert_consistent_at(database: &Path, ledger: &Path, now: Timestamp) {
+    let report = check::check(database, || sandbox::books(ledger), now).unwrap();
     let wrong: Vec<_> = report.findings.iter().filter(|finding| matches!(finding, Finding::Wrong(_))).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -189,3 +189,53 @@ async fn no_count_is_seen_twice_or_missed_while_counts_are_written_down() {
         assert_eq!(task(app.shopper()).await[0]["replayed"], n);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_an_id_is_counted_as_one_subject_and_a_call_without_its_scope_is_counted_too() {
+    let app = TestApp::start().await;
+    for id in ["x".repeat(5_000), "a%00b".into(), "%C3%A9".into()] {
+        let cancel = app.shopper().request(Method::DELETE, &format!("/confirmations/{id}"));
+        assert_eq!(send(of_task(cancel)).await.status, 404);
+    }
+    let propose = || of_task(app.shopper().request(Method::POST, "/checkout")).json(&mugs());
+    send(propose()).await.assert_problem(400, "idempotency_key_required");
+    app.execute("UPDATE actors SET scopes = 'catalog:read' WHERE name = 'shopper'");
+    send(propose().header("Idempotency-Key", "k")).await.assert_problem(403, "insufficient_scope");
+    let operations = task(app.shopper()).await;
+    assert_eq!((&operations[0]["operation_id"], &operations[0]["refused"]), (&json!("propose_checkout"), &json!(2)));
+    assert_eq!((&operations[1]["calls"], &operations[1]["keys"]), (&json!(3), &json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_that_are_written_down_late_do_not_hide_a_later_outcome() {
+    let app = TestApp::start().await;
+    let propose = || {
+        let request = app.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", "k");
+        send(of_task(request).json(&mugs()))
+    };
+    propose().await;
+    app.context.tally.flush(&app.context.store).await.unwrap();
+    // Another server has counted a later call meanwhile.
+    app.execute(
+        "UPDATE task_calls SET calls = 2, replayed = 1, last_outcome = 'replayed', last_at = '2026-12-02 00:00:00'",
+    );
+    propose().await;
+    app.context.tally.flush(&app.context.store).await.unwrap();
+    let operation = task(app.shopper()).await[0].clone();
+    assert_eq!((&operation["calls"], &operation["last_at"]), (&json!(3), &json!("2026-12-02T00:00:00.000Z")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_looked_up_key_says_when_it_will_be_forgotten_and_what_it_was_about() {
+    let app = TestApp::start().await;
+    let order = app.shopper().ordered("k", &mugs()).await;
+    let set = app.shopper().request(Method::PUT, &format!("/orders/{order}/shipping-address"));
+    let first = send(set.header("Idempotency-Key", "a").json(&address("US"))).await;
+    let got = status(app.shopper(), "a").await;
+    assert_eq!(got.header("Idempotency-Key-Expires"), first.header("Idempotency-Key-Expires"));
+    assert_eq!(got.header("Idempotency-Key-Expires"), Some("2026-12-02T09:30:00.000Z"));
+    assert_eq!(got.json()["resource"], format!("/orders/{order}"));
+    let reused = app.shopper().propose("k", &cart("MUG-BLUE", 1, "pm_sandbox_ok")).await;
+    reused.assert_problem(422, "idempotency_key_reused");
+    assert_eq!(reused.header("Idempotency-Key-Expires"), Some("2026-12-08T09:30:00.000Z"));
+}

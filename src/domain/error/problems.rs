@@ -77,7 +77,7 @@ impl Problem {
         Self::new(
             Code::IdempotencyKeyReused,
             "This key already names another request of yours; nothing was done. To repeat that one, send it exactly as it \
-             was. Only a new intent needs a new key: under it, the call is made a second time.",
+             was. Only a new intent gets a new key: under it, the call is made a second time.",
         )
     }
 

@@ -54,7 +54,7 @@ words! {
     pub enum Recovery {
         /// Send the same request with the same key, after `Retry-After`.
         RetrySameKey = "retry_same_key",
-        /// Correct the request. Nothing was stored under its key.
+        /// Correct the request; its key stays.
         FixRequest = "fix_request",
         /// This key is spent: change the request and send it with a new one.
         NewKey = "new_key",
@@ -138,7 +138,7 @@ impl Code {
             Code::PayloadTooLarge => (413, "The body is too large", FixRequest, No),
             Code::UnsupportedMediaType => (415, "The body must be application/json", FixRequest, No),
             Code::ValidationFailed => (422, "A value is not acceptable", FixRequest, No),
-            Code::IdempotencyKeyReused => (422, "The key belongs to another request", NewKey, No),
+            Code::IdempotencyKeyReused => (422, "The key belongs to another request", FixRequest, No),
             Code::InternalError => (500, "Something went wrong on our side", RetrySameKey, No),
             Code::StorageUnavailable => (503, "The database didn't answer", RetrySameKey, No),
             Code::Overloaded => (503, "The server is busy", RetrySameKey, No),
