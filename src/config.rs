@@ -4,6 +4,7 @@
 use crate::clock::Clock;
 use crate::domain::actor::{Scope, Scopes};
 use crate::domain::ids::ActorId;
+use crate::domain::refund::{Approver, RefundPolicy, Thresholds};
 use crate::effects::Retention;
 use crate::operations::Settings;
 use crate::operations::authenticate::DemoActors;
@@ -23,7 +24,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the API.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Print the OpenAPI document.
     Openapi,
     /// Read both databases and report what doesn't add up. Exit code 1 if anything doesn't, 2 if they can't be read.
@@ -77,6 +78,17 @@ pub struct ServeArgs {
     /// look-up and a charge.
     #[arg(long, env = "COUNTERSIGN_LEASE", default_value = "30s", value_parser = span)]
     pub lease: Duration,
+    /// Refunds of one order that add up to more take a second step. One amount a currency; those left out keep their
+    /// default.
+    #[arg(long, env = "COUNTERSIGN_REFUND_CONFIRMATION_THRESHOLD", default_value = Thresholds::DEFAULT, value_parser = thresholds)]
+    pub refund_confirmation_threshold: Thresholds,
+    /// Who confirms them: their proposer (same), or another actor of the account (other).
+    #[arg(long, env = "COUNTERSIGN_REFUND_APPROVER", default_value = "same", value_parser = approver)]
+    pub refund_approver: Approver,
+    /// How long a succeeded refund makes an equal one take a second step; 0 turns that rule off. 10 minutes: longer than
+    /// an agent takes to give up, replan and ask again.
+    #[arg(long, env = "COUNTERSIGN_REFUND_LOOKALIKE_WINDOW", default_value = "10m", value_parser = span_or_zero)]
+    pub refund_lookalike_window: Duration,
     /// How often the workers look for what is due.
     #[arg(long, env = "COUNTERSIGN_WORKER_INTERVAL", default_value = "1s", value_parser = span)]
     pub worker_interval: Duration,
@@ -191,6 +203,11 @@ impl ServeArgs {
                 retention: Retention { money: self.retention_money, other: self.retention_other },
                 provider_timeout: self.provider_timeout,
                 lease: self.lease,
+                refunds: RefundPolicy {
+                    thresholds: self.refund_confirmation_threshold,
+                    lookalike_window: self.refund_lookalike_window,
+                    approver: self.refund_approver,
+                },
                 worker_interval: self.worker_interval,
             },
             shutdown_grace: self.shutdown_grace,
@@ -218,6 +235,18 @@ fn span(text: &str) -> Result<Duration, String> {
     let longest = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     let in_range = (Duration::from_millis(1)..=longest).contains(&span);
     in_range.then_some(span).ok_or_else(|| "expected at least 1ms and at most 100 years".into())
+}
+
+fn span_or_zero(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { span(text).map_err(|why| format!("{why}, or 0")) }
+}
+
+fn thresholds(text: &str) -> Result<Thresholds, String> {
+    Thresholds::parse(text).ok_or_else(|| format!("expected an amount a currency, such as {}", Thresholds::DEFAULT))
+}
+
+fn approver(text: &str) -> Result<Approver, String> {
+    Approver::parse(text).ok_or_else(|| "expected same or other".into())
 }
 
 fn label(text: &str) -> Result<String, String> {

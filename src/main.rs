@@ -57,7 +57,7 @@ fn one_line(error: &str) -> String {
     words.join(" ")
 }
 
-async fn serve(args: ServeArgs) -> Result<(), Failure> {
+async fn serve(args: Box<ServeArgs>) -> Result<(), Failure> {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())

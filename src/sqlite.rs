@@ -43,6 +43,9 @@ pub fn create(path: &Path, migrations: EmbeddedMigrations) -> Result<(), String>
     }
     let mut conn = open(path)?;
     switch_to_wal(&mut conn).map_err(|e| e.to_string())?;
+    // A migration may build a table anew, which no foreign key may notice (sqlite.org/lang_altertable.html, 7). The
+    // connection ends here.
+    conn.batch_execute("PRAGMA foreign_keys = OFF").map_err(|e| e.to_string())?;
     conn.immediate_transaction(|conn| {
         conn.run_pending_migrations(migrations).map(|_| ()).map_err(diesel::result::Error::QueryBuilderError)
     })

@@ -5,7 +5,6 @@ use super::digest::Digest;
 use super::ids::ProductId;
 use super::money::Money;
 use super::payment::PaymentMethod;
-use super::plan::Plan;
 use serde::Serialize;
 
 /// Lines in one checkout.
@@ -67,7 +66,7 @@ impl CheckoutRequest {
     }
 }
 
-/// What the caller believes the plan to be. Absent members guard nothing.
+/// What the caller believes the plan, or the refund, to be. Absent members guard nothing.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Guards {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,8 +76,8 @@ pub struct Guards {
 }
 
 impl Guards {
-    pub fn hold(&self, plan: &Plan, digest: &Digest) -> bool {
-        self.expected_total.is_none_or(|total| total == plan.total)
+    pub fn hold(&self, amount: Money, digest: &Digest) -> bool {
+        self.expected_total.is_none_or(|expected| expected == amount)
             && self.expected_plan_digest.as_ref().is_none_or(|expected| expected == digest)
     }
 }

@@ -1,13 +1,16 @@
 //! A confirmation: a firm, single-use offer to run one operation with one plan, for one actor, until it expires.
 
+use super::actor::Caller;
 use super::answer::Answer;
 use super::digest::Digest;
-use super::ids::{AccountId, ActorId, ConfirmationId, OrderId, TaskId};
+use super::ids::{AccountId, ActorId, ConfirmationId, OrderId, RefundId, TaskId};
 use super::money::Money;
 use super::plan::{Plan, Warning};
+use super::refund::RefundOffer;
 use super::time::Timestamp;
 use super::words::words;
 use serde::Serialize;
+use std::time::Duration;
 
 words! {
     /// Where a confirmation stands. Confirmed, declined, cancelled and expired are final.
@@ -65,26 +68,71 @@ impl FromCommitting {
     }
 }
 
+/// What a confirmation is bound to: everything that was shown.
+#[derive(Clone, Debug)]
+pub enum Offer {
+    Checkout(Box<Plan>),
+    Refund(Box<RefundOffer>),
+}
+
+impl Offer {
+    pub fn purpose(&self) -> Purpose {
+        match self {
+            Offer::Checkout(_) => Purpose::Checkout,
+            Offer::Refund(_) => Purpose::Refund,
+        }
+    }
+
+    /// The money that moves when it is confirmed.
+    pub fn amount(&self) -> Money {
+        match self {
+            Offer::Checkout(plan) => plan.total,
+            Offer::Refund(offer) => offer.refund.amount,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Confirmation {
     pub confirmation_id: ConfirmationId,
     pub actor: ActorId,
     pub account: AccountId,
-    pub purpose: Purpose,
     pub status: Status,
-    pub plan: Plan,
+    pub offer: Offer,
     pub plan_digest: Digest,
+    /// Equal for attempts at the same thing, whatever their keys.
     pub attempt_digest: Digest,
     pub warnings: Vec<Warning>,
     pub task: Option<TaskId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
     pub order_id: Option<OrderId>,
+    pub refund_id: Option<RefundId>,
     /// What confirming it answered, once that is decided.
     pub decision: Option<Answer>,
 }
 
 impl Confirmation {
+    /// A pending one, made now.
+    pub fn propose(by: &Caller, offer: Offer, plan_digest: Digest, attempt_digest: Digest, made: Made) -> Self {
+        Self {
+            confirmation_id: ConfirmationId::generate(),
+            actor: by.actor.clone(),
+            account: by.account.clone(),
+            status: Status::Pending,
+            offer,
+            plan_digest,
+            attempt_digest,
+            warnings: made.warnings,
+            task: made.task,
+            created_at: made.now,
+            expires_at: made.now.after(made.ttl),
+            order_id: None,
+            refund_id: None,
+            decision: None,
+        }
+    }
+
     /// The status at a point in time: the clock decides what is expired, not the worker that writes it down.
     pub fn status_at(&self, now: Timestamp) -> Status {
         let overdue = self.status == Status::Pending && now >= self.expires_at;
@@ -95,43 +143,66 @@ impl Confirmation {
         let status = self.status_at(now);
         ConfirmationView {
             confirmation_id: &self.confirmation_id,
-            operation: self.purpose,
+            operation: self.offer.purpose(),
             status,
-            plan: &self.plan,
+            offer: match &self.offer {
+                Offer::Checkout(plan) => {
+                    OfferView::Checkout { plan, total: plan.total, order_id: self.order_id.as_ref() }
+                }
+                Offer::Refund(offer) => {
+                    OfferView::Refund { offer, amount: offer.refund.amount, refund_id: self.refund_id.as_ref() }
+                }
+            },
             plan_digest: &self.plan_digest,
-            total: self.plan.total,
             warnings: &self.warnings,
             expires_at: self.expires_at,
             created_at: self.created_at,
-            order_id: self.order_id.as_ref(),
             next: self.next(status),
         }
     }
 
     pub fn confirm_path(&self) -> String {
         let id = &self.confirmation_id;
-        match self.purpose {
+        match self.offer.purpose() {
             Purpose::Checkout => format!("/confirm-checkout/{id}"),
             Purpose::Refund => format!("/confirm-refund/{id}"),
         }
     }
 
+    /// The path of what it became, if anything.
+    pub fn became(&self) -> Option<String> {
+        self.order_id.as_ref().map(OrderId::path).or_else(|| self.refund_id.as_ref().map(RefundId::path))
+    }
+
     fn next(&self, status: Status) -> Next {
         let id = &self.confirmation_id;
         let confirm = self.confirm_path();
-        let propose = match self.purpose {
+        let propose = match self.offer.purpose() {
             Purpose::Checkout => "/checkout",
             Purpose::Refund => "/refunds",
         };
+        let became = Next {
+            order: self.order_id.as_ref().map(OrderId::path),
+            refund: self.refund_id.as_ref().map(RefundId::path),
+            ..Next::default()
+        };
         match status {
             Status::Pending => Next { confirm: Some(confirm), cancel: Some(id.path()), ..Next::default() },
-            Status::Committing => Next { confirm: Some(confirm), ..Next::default() },
-            Status::Confirmed => Next { order: self.order_id.as_ref().map(OrderId::path), ..Next::default() },
+            Status::Committing => Next { confirm: Some(confirm), ..became },
+            Status::Confirmed => became,
             Status::Declined | Status::Cancelled | Status::Expired => {
-                Next { propose: Some(propose.to_owned()), ..Next::default() }
+                Next { propose: Some(propose.to_owned()), ..became }
             }
         }
     }
+}
+
+/// How a proposal came about.
+pub struct Made {
+    pub warnings: Vec<Warning>,
+    pub task: Option<TaskId>,
+    pub now: Timestamp,
+    pub ttl: Duration,
 }
 
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
@@ -140,18 +211,35 @@ pub struct ConfirmationView<'a> {
     pub confirmation_id: &'a ConfirmationId,
     pub operation: Purpose,
     pub status: Status,
-    pub plan: &'a Plan,
+    #[serde(flatten)]
+    pub offer: OfferView<'a>,
+    /// Of the plan, or of the refund: send it as `expected_plan_digest` to confirm exactly this.
     pub plan_digest: &'a Digest,
-    pub total: Money,
     pub warnings: &'a [Warning],
     /// It can be confirmed strictly before this time. A replay never moves it.
     pub expires_at: Timestamp,
     pub created_at: Timestamp,
-    pub order_id: Option<&'a OrderId>,
     pub next: Next,
 }
 
-/// What can be done next, as paths. `confirm` takes POST, `cancel` DELETE, `order` GET, `propose` POST.
+/// What is offered, and what became of it: a checkout's plan and its order, or a refund.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum OfferView<'a> {
+    Checkout {
+        plan: &'a Plan,
+        total: Money,
+        order_id: Option<&'a OrderId>,
+    },
+    Refund {
+        #[serde(flatten)]
+        offer: &'a RefundOffer,
+        amount: Money,
+        refund_id: Option<&'a RefundId>,
+    },
+}
+
+/// What can be done next, as paths. `confirm` takes POST, `cancel` DELETE, `order` and `refund` GET, `propose` POST.
 #[derive(Clone, Debug, Default, Serialize, utoipa::ToSchema)]
 pub struct Next {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,6 +248,8 @@ pub struct Next {
     pub cancel: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refund: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propose: Option<String>,
 }

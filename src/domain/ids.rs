@@ -64,6 +64,7 @@ macro_rules! resources {
 resources! {
     ConfirmationId at "/confirmations/";
     OrderId at "/orders/";
+    RefundId at "/refunds/";
 }
 
 /// The caller's name for one task of its agent, from `Agent-Task-Id`: 1–128 visible ASCII characters.

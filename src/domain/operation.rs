@@ -19,6 +19,10 @@ words! {
         GetOrder = "get_order",
         ListOrders = "list_orders",
         SetShippingAddress = "set_shipping_address",
+        DryRunRefund = "dry_run_refund",
+        IssueRefund = "issue_refund",
+        ConfirmRefund = "confirm_refund",
+        GetRefund = "get_refund",
         GetOperationStatus = "get_operation_status",
         GetTask = "get_task",
     }

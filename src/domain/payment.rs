@@ -1,4 +1,4 @@
-//! A payment: what we ask of the provider, and what is known of it.
+//! A payment, in either direction: what we ask of the provider, and what is known of it.
 
 use super::ids::PaymentId;
 use super::money::Money;
@@ -63,7 +63,7 @@ impl PaymentMethod {
 }
 
 /// Our own idempotency key at the provider: one per payment, the same on every attempt, whoever retries.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, diesel::AsExpression, diesel::FromSqlRow)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, diesel::AsExpression, diesel::FromSqlRow)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 pub struct ProviderKey(String);
 
@@ -88,6 +88,13 @@ text_column!(ProviderKey);
 pub struct Charge {
     pub amount: Money,
     pub method: PaymentMethod,
+}
+
+/// What is to be given back, of which charge.
+#[derive(Clone, Debug)]
+pub struct GiveBack {
+    pub amount: Money,
+    pub charge: ProviderKey,
 }
 
 /// The payment of an order, as callers see it.

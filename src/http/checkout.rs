@@ -133,7 +133,7 @@ impl Input for CheckoutRequest {
         let shipping_option = faults.text("/shipping_option", shipping_option);
         let discount_codes = discount_codes(&mut faults, body.discount_codes.unwrap_or_default());
         let payment_method = payment_method(&mut faults, &body.payment_method, context);
-        let guards = guards(&mut faults, body.expected_total, body.expected_plan_digest);
+        let guards = guards(&mut faults, "/expected_total", body.expected_total, body.expected_plan_digest);
         let request = || {
             Some(CheckoutRequest {
                 items: items?,
@@ -158,7 +158,7 @@ impl Input for Guards {
 
     fn validate(body: GuardsBody, _: &Context) -> Result<Self, Problem> {
         let mut faults = Faults::default();
-        let guards = guards(&mut faults, body.expected_total, body.expected_plan_digest);
+        let guards = guards(&mut faults, "/expected_total", body.expected_total, body.expected_plan_digest);
         faults.finish(Some(guards))
     }
 }
@@ -202,9 +202,10 @@ fn payment_method(faults: &mut Faults, text: &str, context: &Context) -> Option<
     method
 }
 
-fn guards(faults: &mut Faults, total: Option<Object<MoneyBody>>, digest: Option<String>) -> Guards {
+/// `at` points to the expected amount.
+pub fn guards(faults: &mut Faults, at: &str, amount: Option<Object<MoneyBody>>, digest: Option<String>) -> Guards {
     Guards {
-        expected_total: total.and_then(|Object(money)| faults.money("/expected_total", money)),
+        expected_total: amount.and_then(|Object(money)| faults.money(at, money)),
         expected_plan_digest: digest
             .and_then(|text| faults.parsed("/expected_plan_digest", Digest::parse(&text), "sha256: and 64 hex digits")),
     }

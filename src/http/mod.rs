@@ -13,6 +13,7 @@ pub mod openapi;
 mod orders;
 mod products;
 mod query;
+mod refunds;
 mod reply;
 mod search;
 mod tasks;
@@ -50,6 +51,10 @@ fn operations(config: &mut utoipa_actix_web::service_config::ServiceConfig) {
         .service(orders::get_order)
         .service(orders::list_orders)
         .service(orders::set_shipping_address)
+        .service(refunds::dry_run_refund)
+        .service(refunds::issue_refund)
+        .service(refunds::confirm_refund)
+        .service(refunds::get_refund)
         .service(tasks::get_operation_status)
         .service(tasks::get_task);
 }

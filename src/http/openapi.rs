@@ -23,6 +23,7 @@ use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, ResponseBuilder};
         (name = "checkout", description = "Dry run → propose → confirm"),
         (name = "confirmations", description = "Firm, single-use offers"),
         (name = "orders", description = "What confirmed plans became"),
+        (name = "refunds", description = "Giving money back, at most once and never too much"),
         (name = "tasks", description = "What became of keys and tasks"),
     ),
 )]

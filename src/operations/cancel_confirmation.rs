@@ -26,7 +26,9 @@ fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> 
     match confirmation.status_at(now) {
         Status::Cancelled | Status::Expired => return Err(Problem::nothing_to_cancel()),
         Status::Committing => return Err(Problem::too_late_to_cancel(id, IN_FLIGHT_WAIT)),
-        Status::Confirmed | Status::Declined => return Err(Problem::confirmation_decided(confirmation.order_id)),
+        Status::Confirmed | Status::Declined => {
+            return Err(Problem::confirmation_decided(confirmation.order_id, confirmation.refund_id));
+        }
         Status::Pending => {}
     }
     if !confirmations::leave_pending(db, id, FromPending::Cancel, now)? {

@@ -2,10 +2,11 @@
 //! running meanwhile.
 
 use crate::domain::confirmation::{Purpose, Status};
-use crate::domain::ids::{ConfirmationId, ProductId};
+use crate::domain::ids::{ConfirmationId, OrderId, ProductId, RefundId};
 use crate::domain::operation::Operation;
 use crate::domain::payment::PaymentStatus;
 use crate::domain::plan::Plan;
+use crate::domain::refund::RefundStatus;
 use crate::domain::sums::sums;
 use crate::domain::time::Timestamp;
 use crate::effects::Reach;
@@ -13,6 +14,7 @@ use crate::payments::Booking;
 use crate::store;
 use crate::store::books::{self, Books, ConfirmationEntry, Held, OrderEntry, Shelf, Uses};
 use crate::store::payments::PaymentRow;
+use crate::store::refunds::RefundRow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -70,6 +72,7 @@ pub fn check(
     orders(&ours, &mut findings);
     payments(&ours, &after, now, &mut findings);
     charges(&ours, &before, &mut findings);
+    refunds(&ours, &after, &mut findings);
     stock(&ours, &mut findings);
     discounts(&ours, &mut findings);
     claims(&ours, &mut findings);
@@ -110,9 +113,6 @@ fn orders(ours: &Books, findings: &mut Findings) {
         if order.total_minor != order.plan.total.minor() || order.currency != order.plan.currency {
             findings.wrong(format!("{id} has another total than its plan"));
         }
-        if order.refunded_minor != 0 {
-            findings.wrong(format!("{id} counts refunds that aren't there"));
-        }
         match order.payment_id.as_ref().map(|payment| payments.get(payment)) {
             None if order.total_minor == 0 => {}
             None => findings.wrong(format!("{id} is not paid")),
@@ -120,7 +120,7 @@ fn orders(ours: &Books, findings: &mut Findings) {
             Some(Some(payment)) => {
                 let same = (payment.amount_minor, payment.currency) == (order.total_minor, order.currency);
                 if payment.status != PaymentStatus::Succeeded
-                    || payment.confirmation_id != order.confirmation_id
+                    || payment.confirmation_id.as_ref() != Some(&order.confirmation_id)
                     || !same
                 {
                     findings.wrong(format!("{id} is not what {} paid for", payment.payment_id));
@@ -133,33 +133,101 @@ fn orders(ours: &Books, findings: &mut Findings) {
 /// Each decided payment is what the provider booked; each undecided one has somebody who asks about it.
 fn payments(ours: &Books, booked: &[Booking], now: Timestamp, findings: &mut Findings) {
     let booked: HashMap<_, &Booking> = booked.iter().map(|booking| (&booking.provider_key, booking)).collect();
-    let confirmations: HashMap<_, Status> =
-        ours.confirmations.iter().map(|entry| (&entry.confirmation_id, entry.status)).collect();
+    let confirmations = ours.confirmations.iter().map(|entry| (&entry.confirmation_id, entry.status)).collect();
+    let refunds = ours.refunds.iter().map(|refund| (&refund.refund_id, refund)).collect();
     for payment in &ours.payments {
         let (id, booking) = (&payment.payment_id, booked.get(&payment.provider_key));
-        let expected = match payment.status {
-            PaymentStatus::Requested => Status::Committing,
-            PaymentStatus::Succeeded => Status::Confirmed,
-            PaymentStatus::Declined => Status::Declined,
-        };
-        if confirmations.get(&payment.confirmation_id) != Some(&expected) {
-            findings.wrong(format!("{id} is {}, its confirmation is not", payment.status.as_str()));
+        if !agrees(payment, &confirmations, &refunds) {
+            findings.wrong(format!("{id} is {}, what it is for is not", payment.status.as_str()));
         }
         match (payment.status, booking) {
             (PaymentStatus::Requested, _) => undecided(payment, now, findings),
             (_, None) => findings.wrong(format!("{id} is decided, but not in the provider's books")),
             (status, Some(booking)) => {
                 let same = (booking.amount_minor, booking.currency) == (payment.amount_minor, payment.currency);
-                if status != booking.status || !same {
+                let refunds = booking.refund_of.is_some() == payment.refund_id.is_some();
+                if status != booking.status || !same || !refunds {
                     findings.wrong(format!("{id} differs from what the provider booked"));
                 }
             }
         }
     }
-    let paid: HashSet<_> = ours.payments.iter().map(|payment| &payment.confirmation_id).collect();
-    for ConfirmationEntry { confirmation_id: id, status, .. } in &ours.confirmations {
-        if *status == Status::Committing && !paid.contains(id) {
+    let charged: HashSet<_> = ours.payments.iter().filter_map(|payment| payment.confirmation_id.as_ref()).collect();
+    for ConfirmationEntry { confirmation_id: id, purpose, status, refund_id, .. } in &ours.confirmations {
+        let paid = match purpose {
+            Purpose::Checkout => charged.contains(id),
+            Purpose::Refund => refund_id.is_some(),
+        };
+        if *status == Status::Committing && !paid {
             findings.wrong(format!("{id} is being confirmed without a payment"));
+        }
+    }
+}
+
+/// Whether what a payment is for has the payment's own state.
+fn agrees(
+    payment: &PaymentRow,
+    confirmations: &HashMap<&ConfirmationId, Status>,
+    refunds: &HashMap<&RefundId, &RefundRow>,
+) -> bool {
+    let (confirmed, refunded) = match payment.status {
+        PaymentStatus::Requested => (Status::Committing, RefundStatus::Pending),
+        PaymentStatus::Succeeded => (Status::Confirmed, RefundStatus::Succeeded),
+        PaymentStatus::Declined => (Status::Declined, RefundStatus::Declined),
+    };
+    match (&payment.confirmation_id, &payment.refund_id) {
+        (Some(id), None) => confirmations.get(id) == Some(&confirmed),
+        (None, Some(id)) => refunds.get(id).is_some_and(|refund| {
+            let same = (refund.amount_minor, refund.currency) == (payment.amount_minor, payment.currency);
+            refund.status == refunded && same
+        }),
+        (Some(_), Some(_)) | (None, None) => false,
+    }
+}
+
+/// What was refunded and reserved of an order is the sum of its refunds and of what is offered, and each refund gives
+/// back the order's own charge.
+fn refunds(ours: &Books, booked: &[Booking], findings: &mut Findings) {
+    let of = |status: RefundStatus| {
+        let some = ours.refunds.iter().filter(move |refund| refund.status == status);
+        sums(some.map(|refund| (refund.order_id.clone(), refund.amount_minor)))
+    };
+    let (succeeded, pending) = (of(RefundStatus::Succeeded), of(RefundStatus::Pending));
+    let held = sums(ours.refunds_held.iter().map(|(_, order, amount)| (order.clone(), *amount)));
+    for order in &ours.orders {
+        let sum = |sums: &BTreeMap<OrderId, i64>| sums.get(&order.order_id).copied().unwrap_or(0);
+        let (refunded, reserved) = (sum(&succeeded), sum(&pending) + sum(&held));
+        if (order.refunded_minor, order.reserved_minor) != (refunded, reserved) {
+            findings.wrong(format!(
+                "{} counts {} refunded and {} reserved, but its refunds are {refunded} and {reserved}",
+                order.order_id, order.refunded_minor, order.reserved_minor
+            ));
+        }
+    }
+    let pending = ours.confirmations.iter().filter(|entry| entry.status == Status::Pending);
+    let pending: HashSet<_> = pending.map(|entry| &entry.confirmation_id).collect();
+    for (id, order, _) in ours.refunds_held.iter().filter(|(id, ..)| !pending.contains(id)) {
+        findings.wrong(format!("{id} reserves something of {order}, although it is not pending"));
+    }
+    charges_of_refunds(ours, booked, findings);
+}
+
+fn charges_of_refunds(ours: &Books, booked: &[Booking], findings: &mut Findings) {
+    let orders: HashMap<_, _> = ours.orders.iter().map(|order| (&order.order_id, order.payment_id.as_ref())).collect();
+    let keys: HashMap<_, _> =
+        ours.payments.iter().map(|payment| (&payment.payment_id, &payment.provider_key)).collect();
+    let given_back: HashMap<_, _> = booked.iter().map(|booking| (&booking.provider_key, &booking.refund_of)).collect();
+    let paid_by: HashMap<_, _> =
+        ours.payments.iter().filter_map(|p| Some((p.refund_id.as_ref()?, &p.provider_key))).collect();
+    for refund in &ours.refunds {
+        let id = &refund.refund_id;
+        let Some(key) = paid_by.get(id) else {
+            findings.wrong(format!("{id} has no payment"));
+            continue;
+        };
+        let charge = orders.get(&refund.order_id).copied().flatten().and_then(|payment| keys.get(payment).copied());
+        if given_back.get(*key).is_some_and(|of| of.as_ref() != charge) {
+            findings.wrong(format!("{id} gives back another charge than its order's"));
         }
     }
 }

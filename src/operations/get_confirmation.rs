@@ -1,15 +1,33 @@
-//! Reads a confirmation of one's own.
+//! Reads a confirmation of one's own, or a refund's that one may approve.
 
 use super::{Call, Context};
+use crate::domain::actor::{Caller, Scope};
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::Confirmation;
+use crate::domain::confirmation::{Confirmation, Purpose};
 use crate::domain::error::Problem;
 use crate::domain::ids::{ActorId, ConfirmationId};
+use crate::domain::refund::Approver;
 use crate::store::{Db, confirmations};
 
 pub async fn get_confirmation(context: &Context, call: Call, id: ConfirmationId) -> Result<Answer, Problem> {
-    let show = move |db: &mut Db, now| Answer::json(200, &find_own(db, &call.caller.actor, &id)?.view(now));
+    let approver = context.settings.refunds.approver;
+    let show = move |db: &mut Db, now| Answer::json(200, &find_readable(db, &call.caller, &id, approver)?.view(now));
     context.store.read(show).await
+}
+
+/// One's own; and a refund that another of the account has to approve, who may look at it before.
+fn find_readable(
+    db: &mut Db,
+    caller: &Caller,
+    id: &ConfirmationId,
+    approver: Approver,
+) -> Result<Confirmation, Problem> {
+    let approves = approver == Approver::Other && caller.scopes.allow(Scope::RefundsConfirm);
+    let to_approve =
+        |found: &Confirmation| approves && found.offer.purpose() == Purpose::Refund && found.account == caller.account;
+    confirmations::find(db, id)?
+        .filter(|found| found.actor == caller.actor || to_approve(found))
+        .ok_or_else(|| Problem::not_found("confirmation"))
 }
 
 /// Another actor's confirmation looks like none.

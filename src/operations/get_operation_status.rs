@@ -1,16 +1,18 @@
 //! Outcome look-up: what became of a key, without running anything.
 
 use super::authenticate::authorize;
+use super::confirm::subject;
 use super::once::{Standing, standing};
 use super::{Call, Context, Reply};
 use crate::domain::answer::{Answer, Delivery};
 use crate::domain::error::Problem;
-use crate::domain::ids::{ConfirmationId, OrderId, TaskId};
+use crate::domain::ids::{ConfirmationId, RefundId, TaskId};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use crate::store::claims::{self, Claim};
+use crate::store::payments::Subject;
 use crate::store::{Db, confirmations, payments};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -62,12 +64,16 @@ pub async fn get_operation_status(context: &Context, call: Call, key: Idempotenc
 }
 
 fn status(db: &mut Db, claim: Claim, standing: Standing, now: Timestamp) -> Result<OperationStatus, Problem> {
-    let (status, answer, resource) = match (confirmed_by(&claim), standing) {
+    let resource = claim.resource.clone();
+    let (status, answer, resource) = match (claim.operation, standing) {
         // A confirm's answer stands on its confirmation, for as long as the order exists.
-        (Some(id), _) => confirm_status(db, &id, now)?,
-        (None, Standing::Answered(answer)) => (OperationState::Completed, Some(answer), claim.resource),
-        (None, Standing::Open) => (OperationState::InFlight, None, claim.resource),
-        (None, Standing::Expired | Standing::Forgotten) => return Err(Problem::key_expired(claim.resource)),
+        (Operation::ConfirmCheckout | Operation::ConfirmRefund, _) => confirm_status(db, &claim, now)?,
+        (_, Standing::Answered(answer)) => (OperationState::Completed, Some(answer), resource),
+        (_, Standing::Expired | Standing::Forgotten) => return Err(Problem::key_expired(resource)),
+        (_, Standing::Open) => {
+            let subject = resource.as_deref().and_then(RefundId::at).map(Subject::Refund);
+            (undecided(db, subject, now)?, None, resource)
+        }
     };
     let body = answer.as_ref().map(|answer| if answer.body.is_empty() { "null" } else { answer.body.as_str() });
     Ok(OperationStatus {
@@ -81,25 +87,29 @@ fn status(db: &mut Db, claim: Claim, standing: Standing, now: Timestamp) -> Resu
     })
 }
 
-fn confirmed_by(claim: &Claim) -> Option<ConfirmationId> {
-    let confirms = claim.operation == Operation::ConfirmCheckout;
-    claim.resource.as_deref().filter(|_| confirms).and_then(ConfirmationId::at)
-}
+type State = (OperationState, Option<Answer>, Option<String>);
 
-fn confirm_status(
-    db: &mut Db,
-    id: &ConfirmationId,
-    now: Timestamp,
-) -> Result<(OperationState, Option<Answer>, Option<String>), Problem> {
-    let confirmation =
-        confirmations::find(db, id)?.ok_or_else(|| Problem::internal("a claim of a confirmation that isn't there"))?;
-    let resource = confirmation.order_id.as_ref().map_or_else(|| id.path(), OrderId::path);
+fn confirm_status(db: &mut Db, claim: &Claim, now: Timestamp) -> Result<State, Problem> {
+    let id = claim.resource.as_deref().and_then(ConfirmationId::at);
+    let confirmation = match id {
+        Some(id) => confirmations::find(db, &id)?,
+        None => None,
+    };
+    let confirmation = confirmation.ok_or_else(|| Problem::internal("a confirm's claim without its confirmation"))?;
     let state = match &confirmation.decision {
         Some(_) => OperationState::Completed,
-        None => {
-            let lease = payments::find_by_confirmation(db, id)?.and_then(|payment| payment.lease_until);
-            if lease.is_some_and(|until| now < until) { OperationState::InFlight } else { OperationState::Unknown }
-        }
+        None => undecided(db, Some(subject(&confirmation)?), now)?,
     };
+    let resource = confirmation.became().unwrap_or_else(|| confirmation.confirmation_id.path());
     Ok((state, confirmation.decision, Some(resource)))
+}
+
+/// Running as long as somebody has the lease on its payment.
+fn undecided(db: &mut Db, subject: Option<Subject>, now: Timestamp) -> Result<OperationState, Problem> {
+    let payment = match subject {
+        Some(subject) => payments::find_by_subject(db, &subject)?,
+        None => None,
+    };
+    let leased = payment.and_then(|payment| payment.lease_until).is_some_and(|until| now < until);
+    Ok(if leased { OperationState::InFlight } else { OperationState::Unknown })
 }

@@ -17,9 +17,9 @@ pub struct OrderList {
 }
 
 pub async fn list_orders(context: &Context, call: Call, page: PageRequest<OrderId>) -> Result<OrderList, Problem> {
-    let list = move |db: &mut Db, _| {
+    let list = move |db: &mut Db, now| {
         let own = (!call.caller.scopes.allow(Scope::OrdersAny)).then_some(&call.caller.account);
-        let mut orders = orders::list(db, own, &page)?;
+        let mut orders = orders::list(db, own, &page, now)?;
         let next_cursor = page.cut(&mut orders, |order| order.order_id.clone());
         Ok(OrderList { orders, next_cursor })
     };

@@ -6,15 +6,20 @@ pub mod authenticate;
 pub mod batch_update_products;
 pub mod cancel_confirmation;
 pub mod check;
+pub mod confirm;
 pub mod confirm_checkout;
+pub mod confirm_refund;
 pub mod dry_run_checkout;
+pub mod dry_run_refund;
 pub mod expire;
 pub mod forget;
 pub mod get_confirmation;
 pub mod get_operation_status;
 pub mod get_order;
 pub mod get_products;
+pub mod get_refund;
 pub mod get_task;
+pub mod issue_refund;
 pub mod list_confirmations;
 pub mod list_orders;
 pub mod once;
@@ -23,6 +28,7 @@ pub mod propose_checkout;
 pub mod search_products;
 pub mod set_shipping_address;
 pub mod settle_checkout;
+pub mod settle_refund;
 pub mod tally;
 
 use crate::domain::actor::Caller;
@@ -30,6 +36,7 @@ use crate::domain::answer::{Answer, Delivery};
 use crate::domain::error::Problem;
 use crate::domain::ids::TaskId;
 use crate::domain::key::IdempotencyKey;
+use crate::domain::refund::RefundPolicy;
 use crate::domain::time::Timestamp;
 use crate::effects::Retention;
 use crate::payments::PaymentProvider;
@@ -59,6 +66,7 @@ pub struct Settings {
     pub retention: Retention,
     pub provider_timeout: Duration,
     pub lease: Duration,
+    pub refunds: RefundPolicy,
     /// How often the workers look, and the first step of the back-off between recoveries.
     pub worker_interval: Duration,
 }

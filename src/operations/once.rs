@@ -53,8 +53,8 @@ where
         return Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: None });
     };
     let lookup = keyed.clone();
-    if let Some(replay) = context.store.read(move |db, now| replay(db, &lookup, now)).await? {
-        return Ok(replay);
+    if let Found::Answered(reply) = context.store.read(move |db, now| find(db, &lookup, now)).await? {
+        return Ok(reply);
     }
     let retention = context.settings.retention;
     let job = move |db: &mut Db, now| run(db, &keyed, retention, &call.request_id, &effect, now);
@@ -71,16 +71,26 @@ fn run(
 ) -> Result<Reply, Problem> {
     failpoints::hit(failpoints::BEFORE_CLAIM)?;
     let Some(claim) = claim(db, keyed, retention, now)? else {
-        return replay(db, keyed, now)?.ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT));
+        return match find(db, keyed, now)? {
+            Found::Answered(reply) => Ok(reply),
+            Found::Nothing | Found::Open(_) => Err(Problem::key_in_flight(IN_FLIGHT_WAIT)),
+        };
     };
-    let answer = match db.savepoint(|db| effect(db, now)) {
+    let outcome = db.savepoint(|db| effect(db, now));
+    let answer = keep(db, &claim, outcome, request_id)?;
+    failpoints::hit(failpoints::BEFORE_LOCAL_COMMIT)?;
+    Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: Some(claim.expires_at) })
+}
+
+/// Makes an outcome the claim's answer, if it is one that is stored. Anything else is for the whole job to undo.
+pub fn keep(db: &mut Db, claim: &Claim, outcome: Result<Answer, Problem>, request_id: &str) -> Result<Answer, Problem> {
+    let answer = match outcome {
         Ok(answer) => answer,
         Err(refusal) if refusal.code.row().stored == Stored::Yes => refusal.answer(request_id)?,
         Err(problem) => return Err(problem),
     };
-    claims::answer(db, &claim, &answer)?;
-    failpoints::hit(failpoints::BEFORE_LOCAL_COMMIT)?;
-    Ok(Reply { answer, delivery: Delivery::Executed, key_expires_at: Some(claim.expires_at) })
+    claims::answer(db, &claim.actor_id, &claim.idempotency_key, &answer)?;
+    Ok(answer)
 }
 
 /// Takes the key. None when it is taken already, by this request or by another one.
@@ -138,15 +148,23 @@ pub fn own_claim(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Cl
     }
 }
 
-/// The stored answer of a key, if it has one.
-fn replay(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Option<Reply>, Problem> {
-    let Some(claim) = own_claim(db, keyed, now)? else { return Ok(None) };
-    let key_expires_at = Some(claim.expires_at);
+/// What stands behind a key.
+pub enum Found {
+    Nothing,
+    Answered(Reply),
+    /// Claimed by this request and not answered yet.
+    Open(Claim),
+}
+
+pub fn find(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Found, Problem> {
+    let Some(claim) = own_claim(db, keyed, now)? else { return Ok(Found::Nothing) };
     match standing(&claim, now) {
-        Standing::Forgotten => Ok(None),
+        Standing::Forgotten => Ok(Found::Nothing),
         Standing::Expired => Err(Problem::key_expired(claim.resource)),
-        Standing::Answered(answer) => Ok(Some(Reply { answer, delivery: Delivery::Replayed, key_expires_at })),
-        Standing::Open => Err(Problem::key_in_flight(IN_FLIGHT_WAIT).with_key_expiry(key_expires_at)),
+        Standing::Open => Ok(Found::Open(claim)),
+        Standing::Answered(answer) => {
+            Ok(Found::Answered(Reply { answer, delivery: Delivery::Replayed, key_expires_at: Some(claim.expires_at) }))
+        }
     }
 }
 

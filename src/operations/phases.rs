@@ -1,20 +1,23 @@
 //! Atomic phases: how an operation whose money leaves the process survives a crash at any line. Phase 1 commits what is
 //! about to be asked; phase 2 asks the provider, outside any transaction; phase 3 commits what it said, by
 //! compare-and-set. In between stands a recovery point, from which anyone who takes the lease can go on: always with
-//! the same key and the same bytes, so that the provider charges once.
+//! the same key and the same bytes, so that the provider acts once.
 
 use super::settle_checkout::settle_checkout;
+use super::settle_refund::{kept_answer, settle_refund};
 use super::{Context, Reply, Settings};
 use crate::domain::answer::{Answer, Delivery};
-use crate::domain::confirmation::{Confirmation, Purpose};
+use crate::domain::confirmation::Confirmation;
 use crate::domain::error::Problem;
-use crate::domain::ids::{ConfirmationId, PaymentId};
-use crate::domain::payment::{Charge, Decision, PaymentStatus, ProviderKey};
+use crate::domain::ids::{ConfirmationId, PaymentId, RefundId};
+use crate::domain::money::Money;
+use crate::domain::payment::{Decision, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::payments::{Answering, Found, Outcome, PaymentProvider};
-use crate::store::payments::{self, PaymentRow};
-use crate::store::{Db, confirmations};
+use crate::store::payments::{self, PaymentRow, Subject};
+use crate::store::refunds::RefundRow;
+use crate::store::{Db, confirmations, refunds};
 use std::time::Duration;
 
 /// When a caller may ask again about an unknown outcome: the shortest wait that `Retry-After` can say.
@@ -27,7 +30,7 @@ const REVIEW_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// A payment, and the lease under which we may ask the provider about it.
 #[derive(Clone)]
 pub struct Attempt {
-    pub payment: PaymentRow,
+    pub payment: Box<PaymentRow>,
     pub owner: String,
 }
 
@@ -54,43 +57,58 @@ pub struct Settled {
     pub delivery: Delivery,
 }
 
-/// The payment of a first attempt, with a lease on it.
+/// Who asks the provider, which one, and how.
+pub struct Asking<'a> {
+    pub owner: &'a str,
+    pub provider: &'a dyn PaymentProvider,
+    pub settings: Settings,
+}
+
+/// Writes down what is to be asked, with a lease for the first attempt.
 pub fn request(
-    confirmation: &ConfirmationId,
-    charge: &Charge,
-    owner: &str,
-    provider: &dyn PaymentProvider,
-    settings: Settings,
+    db: &mut Db,
+    subject: Subject,
+    amount: Money,
+    bytes: String,
+    asking: &Asking,
     now: Timestamp,
-) -> PaymentRow {
+) -> Result<Attempt, Problem> {
     let payment_id = PaymentId::generate();
-    let lease_until = now.after(settings.lease);
-    PaymentRow {
-        confirmation_id: confirmation.clone(),
+    let lease_until = now.after(asking.settings.lease);
+    let (confirmation_id, refund_id) = match subject {
+        Subject::Charge(confirmation) => (Some(confirmation), None),
+        Subject::Refund(refund) => (None, Some(refund)),
+    };
+    let payment = PaymentRow {
+        confirmation_id,
+        refund_id,
         provider_key: ProviderKey::of(&payment_id),
         payment_id,
-        request: provider.charge_request(charge),
-        amount_minor: charge.amount.minor(),
-        currency: charge.amount.currency(),
+        request: bytes,
+        amount_minor: amount.minor(),
+        currency: amount.currency(),
         status: PaymentStatus::Requested,
         decline_reason: None,
-        provider_key_expires_at: now.after(provider.key_lifetime()),
-        lease_owner: Some(owner.to_owned()),
+        provider_key_expires_at: now.after(asking.provider.key_lifetime()),
+        lease_owner: Some(asking.owner.to_owned()),
         lease_until: Some(lease_until),
         attempts: 1,
         recover_at: lease_until,
         created_at: now,
         decided_at: None,
-    }
+    };
+    payments::insert(db, &payment)?;
+    Ok(Attempt { payment: Box::new(payment), owner: asking.owner.to_owned() })
 }
 
 /// All phases, as one task that no connection can interrupt. No phase 2 starts whose phase 1 is not committed.
 pub async fn run<F>(context: Context, begin: F, request_id: String) -> Result<Reply, Problem>
 where
-    F: Fn(&mut Db, &str, Timestamp) -> Result<Begun, Problem> + Send + 'static,
+    F: Fn(&mut Db, &Asking, Timestamp) -> Result<Begun, Problem> + Send + 'static,
 {
-    let owner = new_owner();
-    let Begun { next, key_expires_at } = context.store.write(move |db, now| begin(db, &owner, now)).await?;
+    let (owner, provider, settings) = (new_owner(), context.provider.clone(), context.settings);
+    let job = move |db: &mut Db, now| begin(db, &Asking { owner: &owner, provider: &*provider, settings }, now);
+    let Begun { next, key_expires_at } = context.store.write(job).await?;
     match go_on(&context, next, &request_id).await {
         Ok(Settled { answer, delivery }) => Ok(Reply { answer, delivery, key_expires_at }),
         Err(problem) => Err(problem.with_key_expiry(key_expires_at)),
@@ -143,7 +161,7 @@ fn take_lease(db: &mut Db, id: &PaymentId, lease: Duration, now: Timestamp) -> R
     let taken = payments::take_lease(db, id, &owner, now, now.after(lease))?;
     let payment = payments::find(db, id)?;
     if taken {
-        return Ok(Lease::Taken(Attempt { payment, owner }));
+        return Ok(Lease::Taken(Attempt { payment: Box::new(payment), owner }));
     }
     match payment.status {
         PaymentStatus::Requested => Ok(Lease::Busy),
@@ -159,8 +177,11 @@ async fn ask(context: &Context, attempt: Attempt, request_id: &str) -> Result<Se
     if payment.lease_until.is_none_or(|until| now >= until) || now >= payment.provider_key_expires_at {
         return leave_unknown(context, attempt, "the lease ran out before the request was sent").await;
     }
-    let charging = context.provider.charge(&payment.provider_key, &payment.request);
-    let outcome = in_time(context, charging).await;
+    let asking = match payment.subject()? {
+        Subject::Charge(_) => context.provider.charge(&payment.provider_key, &payment.request),
+        Subject::Refund(_) => context.provider.refund(&payment.provider_key, &payment.request),
+    };
+    let outcome = in_time(context, asking).await;
     failpoints::hit(failpoints::PROVIDER_ANSWERED)?;
     match outcome {
         Some(Outcome::Decided(decision)) => finish(context, attempt, decision, request_id).await,
@@ -185,7 +206,7 @@ async fn finish(context: &Context, attempt: Attempt, decision: Decision, request
     Ok(settled)
 }
 
-/// The one place that knows what each kind of confirmation becomes.
+/// The one place that knows what each kind of payment becomes.
 fn settle(
     db: &mut Db,
     payment: &PaymentRow,
@@ -193,14 +214,19 @@ fn settle(
     request_id: &str,
     now: Timestamp,
 ) -> Result<Settled, Problem> {
-    let confirmation = confirmation_of(db, payment)?;
-    let answer = match confirmation.purpose {
-        Purpose::Checkout => settle_checkout(db, &confirmation, Some(&payment.payment_id), decision, request_id, now)?,
-        Purpose::Refund => return Err(Problem::internal("refunds have no payments yet")),
+    let answer = match payment.subject()? {
+        Subject::Charge(id) => {
+            let confirmation = find_confirmation(db, &id)?;
+            settle_checkout(db, &confirmation, Some(&payment.payment_id), decision, request_id, now)?
+        }
+        Subject::Refund(id) => {
+            let refund = find_refund(db, &id)?;
+            settle_refund(db, &refund, decision, request_id, now)?
+        }
     };
     let Some(answer) = answer else { return read_decision(db, payment) };
     if !payments::decide(db, &payment.payment_id, decision, now)? {
-        return Err(Problem::internal(format!("{} was decided without its confirmation", payment.payment_id)));
+        return Err(Problem::internal(format!("{} was decided without what it is for", payment.payment_id)));
     }
     failpoints::hit(failpoints::BEFORE_PHASE_THREE_COMMIT)?;
     Ok(Settled { answer, delivery: Delivery::Executed })
@@ -208,15 +234,24 @@ fn settle(
 
 /// What somebody else has settled.
 fn read_decision(db: &mut Db, payment: &PaymentRow) -> Result<Settled, Problem> {
-    let answer = confirmation_of(db, payment)?
-        .decision
-        .ok_or_else(|| Problem::internal(format!("{} is decided without an answer", payment.payment_id)))?;
+    let answer = match payment.subject()? {
+        Subject::Charge(id) => find_confirmation(db, &id)?
+            .decision
+            .ok_or_else(|| Problem::internal(format!("{} is decided without an answer", payment.payment_id)))?,
+        Subject::Refund(id) => {
+            let refund = find_refund(db, &id)?;
+            kept_answer(db, &refund)?
+        }
+    };
     Ok(Settled { answer, delivery: Delivery::Replayed })
 }
 
-fn confirmation_of(db: &mut Db, payment: &PaymentRow) -> Result<Confirmation, Problem> {
-    confirmations::find(db, &payment.confirmation_id)?
-        .ok_or_else(|| Problem::internal(format!("{} has no confirmation", payment.payment_id)))
+fn find_confirmation(db: &mut Db, id: &ConfirmationId) -> Result<Confirmation, Problem> {
+    confirmations::find(db, id)?.ok_or_else(|| Problem::internal(format!("{id} is paid for and isn't there")))
+}
+
+fn find_refund(db: &mut Db, id: &RefundId) -> Result<RefundRow, Problem> {
+    refunds::find(db, id)?.ok_or_else(|| Problem::internal(format!("{id} is asked for and isn't there")))
 }
 
 async fn leave_unknown(context: &Context, attempt: Attempt, cause: &str) -> Result<Settled, Problem> {

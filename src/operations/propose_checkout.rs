@@ -4,10 +4,10 @@ use super::once::{Keyed, once};
 use super::{Call, Context, Reply, Settings, expire};
 use crate::domain::answer::Answer;
 use crate::domain::checkout::CheckoutRequest;
-use crate::domain::confirmation::{Confirmation, Purpose, Status};
+use crate::domain::confirmation::{Confirmation, Made, Offer};
 use crate::domain::digest::{Digest, Fingerprint};
 use crate::domain::error::{Problem, UnavailableReason};
-use crate::domain::ids::{ActorId, ConfirmationId};
+use crate::domain::ids::ActorId;
 use crate::domain::operation::Operation;
 use crate::domain::plan::{Plan, Warning, WarningCode, plan};
 use crate::domain::time::Timestamp;
@@ -41,22 +41,14 @@ fn propose(
     refuse_too_many(db, actor, settings.max_pending, now)?;
     let (plan, plan_digest) = current_plan(db, request, now)?;
 
-    let confirmation = Confirmation {
-        confirmation_id: ConfirmationId::generate(),
-        actor: actor.clone(),
-        account: call.caller.account.clone(),
-        purpose: Purpose::Checkout,
-        status: Status::Pending,
-        plan,
-        plan_digest,
+    let made = Made {
         warnings: warnings(db, actor, &attempt_digest, now)?,
-        attempt_digest,
         task: call.task.clone(),
-        created_at: now,
-        expires_at: now.after(settings.confirmation_ttl),
-        order_id: None,
-        decision: None,
+        now,
+        ttl: settings.confirmation_ttl,
     };
+    let offer = Offer::Checkout(Box::new(plan));
+    let confirmation = Confirmation::propose(&call.caller, offer, plan_digest, attempt_digest, made);
     confirmations::insert(db, &confirmation)?;
     hold(db, &confirmation, request, now)?;
     let location = confirmation.confirmation_id.path();
@@ -67,7 +59,7 @@ fn propose(
 pub(super) fn current_plan(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> Result<(Plan, Digest), Problem> {
     let plan = plan(request, &catalogue::for_checkout(db, request, now)?, now)?;
     let digest = plan.digest();
-    if !request.guards.hold(&plan, &digest) {
+    if !request.guards.hold(plan.total, &digest) {
         return Err(Problem::plan_changed(plan, digest));
     }
     Ok((plan, digest))
@@ -101,17 +93,15 @@ fn free_what_is_due(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> R
 
 /// A courtesy: where it has to hold is the confirm's first phase.
 fn refuse_pending_attempt(db: &mut Db, actor: &ActorId, attempt: &Digest) -> Result<(), Problem> {
-    match confirmations::find_committing(db, actor, attempt)? {
-        Some(other) => Err(attempt_pending(other)),
-        None => Ok(()),
-    }
+    let Some(other) = confirmations::find_committing(db, actor, attempt)? else { return Ok(()) };
+    confirmations::find(db, &other)?.map_or(Ok(()), |other| Err(attempt_pending(&other)))
 }
 
-pub(super) fn attempt_pending(other: ConfirmationId) -> Problem {
-    Problem::attempt_pending(other, ATTEMPT_WAIT)
+pub(super) fn attempt_pending(other: &Confirmation) -> Problem {
+    Problem::attempt_pending(other.confirmation_id.clone(), &other.confirm_path(), ATTEMPT_WAIT)
 }
 
-fn refuse_too_many(db: &mut Db, actor: &ActorId, limit: i64, now: Timestamp) -> Result<(), Problem> {
+pub(super) fn refuse_too_many(db: &mut Db, actor: &ActorId, limit: i64, now: Timestamp) -> Result<(), Problem> {
     let pending = confirmations::pending_of(db, actor, now, limit)?;
     let Some((_, first_deadline)) = pending.first().filter(|_| pending.len() as i64 >= limit) else { return Ok(()) };
     let wait = first_deadline.until(now);

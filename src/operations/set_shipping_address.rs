@@ -36,7 +36,7 @@ pub async fn set_shipping_address(
 }
 
 fn set(db: &mut Db, caller: &Caller, id: &OrderId, address: &Address, now: Timestamp) -> Result<Answer, Problem> {
-    let order = find_visible(db, caller, id)?;
+    let order = find_visible(db, caller, id, now)?;
     if now.date() >= order.plan.delivery.earliest {
         return Err(Problem::delivery_started());
     }

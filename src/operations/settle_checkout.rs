@@ -1,11 +1,12 @@
 //! What a decided payment makes of a checkout's confirmation: an order, or nothing held any more.
 
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::{Confirmation, FromCommitting};
+use crate::domain::confirmation::{Confirmation, FromCommitting, Offer};
 use crate::domain::error::Problem;
 use crate::domain::ids::{OrderId, PaymentId};
 use crate::domain::order::{Confirmed, OrderStatus};
 use crate::domain::payment::{Decision, Payment};
+use crate::domain::plan::Plan;
 use crate::domain::time::Timestamp;
 use crate::store::holds::{self, Release};
 use crate::store::{Db, confirmations, orders};
@@ -26,6 +27,14 @@ pub fn settle_checkout(
     }
 }
 
+/// The plan that a checkout's confirmation holds.
+pub fn plan_of(confirmation: &Confirmation) -> Result<&Plan, Problem> {
+    match &confirmation.offer {
+        Offer::Checkout(plan) => Ok(plan),
+        Offer::Refund(_) => Err(Problem::internal(format!("{} is not a checkout's", confirmation.confirmation_id))),
+    }
+}
+
 /// The order, and the units out of stock.
 fn confirm(
     db: &mut Db,
@@ -33,7 +42,7 @@ fn confirm(
     payment: Option<&PaymentId>,
     now: Timestamp,
 ) -> Result<Option<Answer>, Problem> {
-    let (id, plan) = (&confirmation.confirmation_id, &confirmation.plan);
+    let (id, plan) = (&confirmation.confirmation_id, plan_of(confirmation)?);
     let order_id = OrderId::generate();
     let confirmed = Confirmed {
         order_id: &order_id,
@@ -47,7 +56,7 @@ fn confirm(
     if !confirmations::decide(db, id, FromCommitting::Confirm, &answer, Some(&order_id))? {
         return Ok(None);
     }
-    orders::insert(db, &order_id, confirmation, payment, now)?;
+    orders::insert(db, &order_id, confirmation, plan, payment, now)?;
     holds::release(db, slice::from_ref(id), Release::Sold)?;
     Ok(Some(answer))
 }

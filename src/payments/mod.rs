@@ -1,10 +1,10 @@
-//! The payment provider as everything else sees it: three calls under our own key. Nothing but this folder knows which
+//! The payment provider as everything else sees it: charge, refund and find, under our own keys. Nothing but this folder knows which
 //! provider is there.
 
 pub mod sandbox;
 
 use crate::domain::money::Currency;
-use crate::domain::payment::{Charge, Decision, PaymentMethod, PaymentStatus, ProviderKey};
+use crate::domain::payment::{Charge, Decision, GiveBack, PaymentMethod, PaymentStatus, ProviderKey};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub enum Found {
 #[derive(Clone, Debug)]
 pub struct Booking {
     pub provider_key: ProviderKey,
+    /// The charge that a refund gives back; none for a charge.
+    pub refund_of: Option<ProviderKey>,
     pub amount_minor: i64,
     pub currency: Currency,
     pub status: PaymentStatus,
@@ -50,5 +52,11 @@ pub trait PaymentProvider: Send + Sync {
 
     fn charge<'a>(&'a self, key: &'a ProviderKey, request: &'a str) -> Answering<'a, Outcome>;
 
+    /// The same for a refund.
+    fn refund_request(&self, refund: &GiveBack) -> String;
+
+    fn refund<'a>(&'a self, key: &'a ProviderKey, request: &'a str) -> Answering<'a, Outcome>;
+
+    /// Charges and refunds alike.
     fn find<'a>(&'a self, key: &'a ProviderKey) -> Answering<'a, Found>;
 }

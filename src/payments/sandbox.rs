@@ -4,7 +4,7 @@
 use super::{Answering, Booking, Found, Outcome, PaymentProvider};
 use crate::clock::Clock;
 use crate::domain::money::Currency;
-use crate::domain::payment::{Charge, Decision, PaymentMethod, PaymentStatus, ProviderKey};
+use crate::domain::payment::{Charge, Decision, GiveBack, PaymentMethod, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use crate::{failpoints, sqlite};
@@ -16,8 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sandbox");
-/// Why the declining method declines.
+/// Why the declining methods decline.
 const DECLINE_REASON: &str = "insufficient_funds";
+/// Why a refund is declined that its charge doesn't cover.
+const NOT_REFUNDABLE: &str = "charge_not_refundable";
 /// As long as Stripe keeps an idempotency key.
 const KEY_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -26,23 +28,66 @@ words! {
     pub enum Method {
         Ok = "pm_sandbox_ok",
         Declined = "pm_sandbox_declined",
-        /// Answers after a delay.
         Slow = "pm_sandbox_slow",
-        /// Never answers, and has done nothing.
         TimeoutBefore = "pm_sandbox_timeout_before_charge",
-        /// Never answers, and has charged.
         TimeoutAfter = "pm_sandbox_timeout_after_charge",
-        /// Answers 500, and has done nothing.
         ErrorBefore = "pm_sandbox_error_before_charge",
-        /// Answers 500, and has charged.
         ErrorAfter = "pm_sandbox_error_after_charge",
-        /// Never answers; the first look-up doesn't see it; then it lands.
         ArrivesLate = "pm_sandbox_charge_arrives_late",
+        RefundDeclined = "pm_sandbox_refund_declined",
+        RefundSlow = "pm_sandbox_refund_slow",
+        RefundTimeoutBefore = "pm_sandbox_refund_timeout_before",
+        RefundTimeoutAfter = "pm_sandbox_refund_timeout_after",
+        RefundErrorBefore = "pm_sandbox_refund_error_before",
+        RefundErrorAfter = "pm_sandbox_refund_error_after",
+        RefundArrivesLate = "pm_sandbox_refund_arrives_late",
+    }
+}
+
+/// What happens to a request on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    Declined,
+    /// Answers after a delay.
+    Slow,
+    /// Never answers, and has done nothing.
+    TimeoutBefore,
+    /// Never answers, and has acted.
+    TimeoutAfter,
+    /// Answers 500, and has done nothing.
+    ErrorBefore,
+    /// Answers 500, and has acted.
+    ErrorAfter,
+    /// Never answers; the first look-up doesn't see it; then it lands.
+    ArrivesLate,
+}
+
+impl Method {
+    /// What it does to charges, and to refunds of them.
+    fn faults(self) -> (Fault, Fault) {
+        match self {
+            Method::Ok => (Fault::None, Fault::None),
+            Method::Declined => (Fault::Declined, Fault::None),
+            Method::Slow => (Fault::Slow, Fault::None),
+            Method::TimeoutBefore => (Fault::TimeoutBefore, Fault::None),
+            Method::TimeoutAfter => (Fault::TimeoutAfter, Fault::None),
+            Method::ErrorBefore => (Fault::ErrorBefore, Fault::None),
+            Method::ErrorAfter => (Fault::ErrorAfter, Fault::None),
+            Method::ArrivesLate => (Fault::ArrivesLate, Fault::None),
+            Method::RefundDeclined => (Fault::None, Fault::Declined),
+            Method::RefundSlow => (Fault::None, Fault::Slow),
+            Method::RefundTimeoutBefore => (Fault::None, Fault::TimeoutBefore),
+            Method::RefundTimeoutAfter => (Fault::None, Fault::TimeoutAfter),
+            Method::RefundErrorBefore => (Fault::None, Fault::ErrorBefore),
+            Method::RefundErrorAfter => (Fault::None, Fault::ErrorAfter),
+            Method::RefundArrivesLate => (Fault::None, Fault::ArrivesLate),
+        }
     }
 }
 
 words! {
-    /// What the ledger says of a charge.
+    /// What the ledger says of a charge or a refund.
     pub enum Booked {
         Succeeded = "succeeded",
         Declined = "declined",
@@ -62,6 +107,7 @@ diesel::table! {
     ledger (provider_key) {
         provider_key -> Text,
         request -> Text,
+        refund_of -> Nullable<Text>,
         amount_minor -> BigInt,
         currency -> Text,
         outcome -> Text,
@@ -78,19 +124,20 @@ diesel::table! {
     under_way (provider_key) { provider_key -> Text, request -> Text, }
 }
 
-/// What is sent for a charge.
+/// What is sent. Its bytes are the request.
 #[derive(Serialize, Deserialize)]
-struct ChargeRequest {
-    amount_minor: i64,
-    currency: Currency,
-    payment_method: Method,
+#[serde(untagged)]
+enum Request {
+    Charge { amount_minor: i64, currency: Currency, payment_method: Method },
+    Refund { amount_minor: i64, currency: Currency, charge: ProviderKey },
 }
 
-#[derive(Queryable, Selectable, Insertable)]
+#[derive(Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = ledger, treat_none_as_default_value = false)]
 struct Entry {
     provider_key: ProviderKey,
     request: String,
+    refund_of: Option<ProviderKey>,
     amount_minor: i64,
     currency: Currency,
     outcome: Booked,
@@ -102,7 +149,7 @@ impl Entry {
     fn decision(self) -> Decision {
         match self.outcome {
             Booked::Succeeded => Decision::Succeeded,
-            Booked::Declined => Decision::Declined(DECLINE_REASON.to_owned()),
+            Booked::Declined => Decision::Declined(self.decline_reason.unwrap_or_default()),
         }
     }
 }
@@ -122,30 +169,26 @@ impl Sandbox {
     }
 
     async fn receive(&self, key: &ProviderKey, request: &str) -> Result<Decision, String> {
-        let charge: ChargeRequest = serde_json::from_str(request).map_err(|e| format!("400: {e}"))?;
-        let method = charge.payment_method;
         let (key, request) = (key.clone(), request.to_owned());
-        let received = self.ledger(move |conn, now| receive(conn, &key, &request, method, now)).await?;
-        match received {
+        match self.ledger(move |conn, now| receive(conn, &key, &request, now)).await? {
+            Received::Malformed(why) => Err(format!("400: {why}")),
             Received::OtherRequest => Err("400: the key belongs to another request".into()),
             Received::Known(decision) => Ok(decision),
-            Received::Lost if method == Method::ErrorBefore => Err("500: failed before it acted".into()),
-            Received::Lost => never().await,
-            Received::Booked { decision, attempt } => {
+            Received::Lost(Fault::ErrorBefore) => Err("500: failed before it acted".into()),
+            Received::Lost(_) => never().await,
+            Received::Booked { decision, fault } => {
                 failpoints::hit(failpoints::PROVIDER_ACTED).map_err(|_| "500: failed after it acted".to_owned())?;
-                match method {
-                    Method::TimeoutAfter if attempt == 1 => never().await,
-                    Method::ErrorAfter if attempt == 1 => return Err("500: failed after it acted".into()),
-                    Method::Slow => tokio::time::sleep(self.delay).await,
-                    Method::Ok
-                    | Method::Declined
-                    | Method::TimeoutBefore
-                    | Method::TimeoutAfter
-                    | Method::ErrorBefore
-                    | Method::ErrorAfter
-                    | Method::ArrivesLate => {}
+                match fault {
+                    Fault::TimeoutAfter => never().await,
+                    Fault::ErrorAfter => Err("500: failed after it acted".into()),
+                    Fault::Slow => {
+                        tokio::time::sleep(self.delay).await;
+                        Ok(decision)
+                    }
+                    Fault::None | Fault::Declined | Fault::TimeoutBefore | Fault::ErrorBefore | Fault::ArrivesLate => {
+                        Ok(decision)
+                    }
                 }
-                Ok(decision)
             }
         }
     }
@@ -161,8 +204,10 @@ impl Sandbox {
                 .returning(under_way::request)
                 .get_result(conn)
                 .optional()?;
-            if let Some(request) = landed {
-                book(conn, &key, &request, now)?;
+            if let Some(request) = landed.as_deref()
+                && let Ok(read) = serde_json::from_str(request)
+            {
+                book(conn, &key, request, &read, now)?;
             }
             Ok(Found::NotSeen)
         })
@@ -192,6 +237,7 @@ pub fn books(path: &Path) -> Result<Vec<Booking>, String> {
         .map_err(|e| format!("{}: {e}", path.display()))?;
     let booking = |entry: Entry| Booking {
         status: entry.outcome.status(),
+        refund_of: entry.refund_of,
         provider_key: entry.provider_key,
         amount_minor: entry.amount_minor,
         currency: entry.currency,
@@ -221,6 +267,19 @@ impl PaymentProvider for Sandbox {
         Box::pin(async move { self.receive(key, request).await.map_or_else(Outcome::Unknown, Outcome::Decided) })
     }
 
+    fn refund_request(&self, refund: &GiveBack) -> String {
+        serde_json::json!({
+            "amount_minor": refund.amount.minor(),
+            "currency": refund.amount.currency(),
+            "charge": refund.charge,
+        })
+        .to_string()
+    }
+
+    fn refund<'a>(&'a self, key: &'a ProviderKey, request: &'a str) -> Answering<'a, Outcome> {
+        self.charge(key, request) // the request says which it is
+    }
+
     fn find<'a>(&'a self, key: &'a ProviderKey) -> Answering<'a, Found> {
         Box::pin(async move { self.look_up(key).await.unwrap_or_else(Found::Unknown) })
     }
@@ -232,39 +291,55 @@ async fn never<T>() -> T {
 
 /// What became of a request that has arrived.
 enum Received {
+    Malformed(String),
     /// Its key was decided before.
     Known(Decision),
     OtherRequest,
-    /// Not in the ledger: its method fails before the charge.
-    Lost,
+    /// Not in the ledger: its method fails before it acts.
+    Lost(Fault),
+    /// In the ledger, and what happens to the answer.
     Booked {
         decision: Decision,
-        attempt: i64,
+        fault: Fault,
     },
 }
 
-fn receive(
-    conn: &mut SqliteConnection,
-    key: &ProviderKey,
-    request: &str,
-    method: Method,
-    now: Timestamp,
-) -> QueryResult<Received> {
+fn receive(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Received> {
+    let read: Request = match serde_json::from_str(request) {
+        Ok(read) => read,
+        Err(error) => return Ok(Received::Malformed(error.to_string())),
+    };
     let attempt = count(conn, key)?;
     match entry(conn, key)? {
         Some(entry) if entry.request != request => return Ok(Received::OtherRequest),
         Some(entry) => return Ok(Received::Known(entry.decision())),
         None => {}
     }
-    let fails_before = matches!(method, Method::TimeoutBefore | Method::ErrorBefore | Method::ArrivesLate);
-    if attempt > 1 || !fails_before {
-        return Ok(Received::Booked { decision: book(conn, key, request, now)?, attempt });
+    let fault = if attempt == 1 { fault_of(conn, &read)? } else { Fault::None };
+    match fault {
+        Fault::TimeoutBefore | Fault::ErrorBefore => Ok(Received::Lost(fault)),
+        Fault::ArrivesLate => {
+            let row = (under_way::provider_key.eq(key), under_way::request.eq(request));
+            diesel::insert_into(under_way::table).values(row).execute(conn)?;
+            Ok(Received::Lost(fault))
+        }
+        Fault::None | Fault::Declined | Fault::Slow | Fault::TimeoutAfter | Fault::ErrorAfter => {
+            Ok(Received::Booked { decision: book(conn, key, request, &read, now)?, fault })
+        }
     }
-    if method == Method::ArrivesLate {
-        let row = (under_way::provider_key.eq(key), under_way::request.eq(request));
-        diesel::insert_into(under_way::table).values(row).execute(conn)?;
-    }
-    Ok(Received::Lost)
+}
+
+/// The payment method decides: for a refund, that of its charge.
+fn fault_of(conn: &mut SqliteConnection, request: &Request) -> QueryResult<Fault> {
+    Ok(match request {
+        Request::Charge { payment_method, .. } => payment_method.faults().0,
+        Request::Refund { charge, .. } => {
+            match entry(conn, charge)?.and_then(|charge| serde_json::from_str(&charge.request).ok()) {
+                Some(Request::Charge { payment_method, .. }) => payment_method.faults().1,
+                Some(Request::Refund { .. }) | None => Fault::None,
+            }
+        }
+    })
 }
 
 /// Counts an attempt and returns its number, from 1.
@@ -282,20 +357,47 @@ fn entry(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<Option<E
     ledger::table.find(key).select(Entry::as_select()).first(conn).optional()
 }
 
-/// Charges. The caller has seen in the same transaction that the key isn't booked; the ledger refuses it twice.
-fn book(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Decision> {
-    let charge: ChargeRequest =
-        serde_json::from_str(request).map_err(|e| diesel::result::Error::DeserializationError(e.into()))?;
-    let declined = charge.payment_method == Method::Declined;
+/// Charges or refunds. The caller has seen in the same transaction that the key isn't booked; the ledger refuses it twice.
+fn book(
+    conn: &mut SqliteConnection,
+    key: &ProviderKey,
+    text: &str,
+    request: &Request,
+    now: Timestamp,
+) -> QueryResult<Decision> {
+    let declined = fault_of(conn, request)? == Fault::Declined;
+    let decline_reason = match (declined, is_covered(conn, request)?) {
+        (true, _) => Some(DECLINE_REASON),
+        (false, false) => Some(NOT_REFUNDABLE),
+        (false, true) => None,
+    };
+    let (amount_minor, currency, refund_of) = match request {
+        Request::Charge { amount_minor, currency, .. } => (*amount_minor, *currency, None),
+        Request::Refund { amount_minor, currency, charge } => (*amount_minor, *currency, Some(charge.clone())),
+    };
     let entry = Entry {
         provider_key: key.clone(),
-        request: request.to_owned(),
-        amount_minor: charge.amount_minor,
-        currency: charge.currency,
-        outcome: if declined { Booked::Declined } else { Booked::Succeeded },
-        decline_reason: declined.then(|| DECLINE_REASON.to_owned()),
+        request: text.to_owned(),
+        refund_of,
+        amount_minor,
+        currency,
+        outcome: if decline_reason.is_some() { Booked::Declined } else { Booked::Succeeded },
+        decline_reason: decline_reason.map(str::to_owned),
         created_at: now,
     };
     diesel::insert_into(ledger::table).values(&entry).execute(conn)?;
     Ok(entry.decision())
+}
+
+/// A provider gives back no more than it took, in the currency in which it took it.
+fn is_covered(conn: &mut SqliteConnection, request: &Request) -> QueryResult<bool> {
+    let Request::Refund { amount_minor, currency, charge } = request else { return Ok(true) };
+    let Some(taken) = entry(conn, charge)? else { return Ok(false) };
+    let given_back: Vec<i64> = ledger::table
+        .filter(ledger::refund_of.eq(charge))
+        .filter(ledger::outcome.eq(Booked::Succeeded))
+        .select(ledger::amount_minor)
+        .load(conn)?;
+    let left = taken.amount_minor - given_back.iter().sum::<i64>();
+    Ok(taken.outcome == Booked::Succeeded && taken.currency == *currency && *amount_minor <= left)
 }

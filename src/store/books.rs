@@ -2,12 +2,14 @@
 
 use super::json::Json;
 use super::payments::PaymentRow;
+use super::refunds::RefundRow;
 use super::schema::{
-    claims, confirmations, discount_holds, discounts, orders, payments, products, stock_changes, stock_holds,
+    claims, confirmations, discount_holds, discounts, orders, payments, products, refund_holds, refunds, stock_changes,
+    stock_holds,
 };
 use super::{Db, on};
 use crate::domain::confirmation::{Purpose, Status};
-use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, PaymentId, ProductId};
+use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, PaymentId, ProductId, RefundId};
 use crate::domain::money::Currency;
 use crate::domain::operation::Operation;
 use crate::domain::plan::Plan;
@@ -25,6 +27,7 @@ pub struct OrderEntry {
     pub plan: Plan,
     pub total_minor: i64,
     pub refunded_minor: i64,
+    pub reserved_minor: i64,
     pub currency: Currency,
     pub payment_id: Option<PaymentId>,
 }
@@ -37,6 +40,7 @@ pub struct ConfirmationEntry {
     pub purpose: Purpose,
     pub status: Status,
     pub order_id: Option<OrderId>,
+    pub refund_id: Option<RefundId>,
 }
 
 #[derive(Debug, Queryable, Selectable)]
@@ -70,6 +74,9 @@ pub struct Books {
     /// The sum of each product's stock changes.
     pub stock_set: BTreeMap<ProductId, i64>,
     pub stock_held: Held<ProductId>,
+    pub refunds: Vec<RefundRow>,
+    /// What pending refund confirmations reserve of each order.
+    pub refunds_held: Vec<(ConfirmationId, OrderId, i64)>,
     pub discounts_held: Held<String>,
     /// Claims of local operations without an answer, and those whose answer went before its time.
     pub broken_claims: Vec<(ActorId, Operation)>,
@@ -101,6 +108,11 @@ pub fn read(db: &mut Db, provider: &[Operation], now: Timestamp) -> QueryResult<
         discounts: on!(db, |conn| discounts::table.select(Uses::as_select()).load(conn))?,
         stock_set: sums(changes.into_iter().map(|(id, before, after)| (id, after - before))),
         stock_held: sums(stock_held),
+        refunds: on!(db, |conn| refunds::table.select(RefundRow::as_select()).load(conn))?,
+        refunds_held: on!(db, |conn| {
+            let row = (refund_holds::confirmation_id, refund_holds::order_id, refund_holds::amount_minor);
+            refund_holds::table.select(row).load(conn)
+        })?,
         discounts_held: sums(discounts_held.into_iter().map(|hold| (hold, 1))),
         broken_claims: on!(db, |conn| {
             claims::table.filter(unanswered.or(lost)).select((claims::actor_id, claims::operation)).load(conn)
@@ -113,14 +125,14 @@ fn live_plans(db: &mut Db) -> QueryResult<Vec<(ConfirmationId, Plan)>> {
         confirmations::table
             .filter(confirmations::purpose.eq(Purpose::Checkout))
             .filter(confirmations::status.eq_any([Status::Pending, Status::Committing]))
-            .select((confirmations::confirmation_id, confirmations::plan))
+            .select((confirmations::confirmation_id, confirmations::offer))
             .load(conn)
     })?;
     Ok(plans.into_iter().map(|(id, plan)| (id, plan.0)).collect())
 }
 
 fn all_orders(db: &mut Db) -> QueryResult<Vec<OrderEntry>> {
-    type Row = (OrderId, ConfirmationId, AccountId, Json<Plan>, (i64, i64), Currency, Option<PaymentId>);
+    type Row = (OrderId, ConfirmationId, AccountId, Json<Plan>, (i64, i64, i64), Currency, Option<PaymentId>);
     let rows: Vec<Row> = on!(db, |conn| {
         orders::table
             .order(orders::order_id)
@@ -129,7 +141,7 @@ fn all_orders(db: &mut Db) -> QueryResult<Vec<OrderEntry>> {
                 orders::confirmation_id,
                 orders::account_id,
                 orders::plan,
-                (orders::total_minor, orders::refunded_minor),
+                (orders::total_minor, orders::refunded_minor, orders::reserved_minor),
                 orders::currency,
                 orders::payment_id,
             ))
@@ -142,6 +154,7 @@ fn all_orders(db: &mut Db) -> QueryResult<Vec<OrderEntry>> {
         plan: plan.0,
         total_minor: sums.0,
         refunded_minor: sums.1,
+        reserved_minor: sums.2,
         currency,
         payment_id,
     };

@@ -57,16 +57,25 @@ pub fn claim(db: &mut Db, claim: &Claim) -> QueryResult<bool> {
     .map(|rows| rows == 1)
 }
 
-/// Gives the claim its answer, in the transaction that has the effect.
-pub fn answer(db: &mut Db, claim: &Claim, answer: &Answer) -> QueryResult<usize> {
+/// Gives the claim its answer, in the transaction that has the effect. A location is what the call was about.
+pub fn answer(db: &mut Db, actor: &ActorId, key: &IdempotencyKey, answer: &Answer) -> QueryResult<usize> {
     on!(db, |conn| {
-        diesel::update(claims::table.find((&claim.actor_id, &claim.idempotency_key)))
+        diesel::update(claims::table.find((actor, key)))
             .set((
                 claims::answer_status.eq(i64::from(answer.status)),
                 claims::answer_body.eq(&answer.body),
                 claims::answer_location.eq(&answer.location),
-                claims::resource.eq(answer.location.as_ref().or(claim.resource.as_ref())),
+                answer.location.as_ref().map(|location| claims::resource.eq(location)),
             ))
+            .execute(conn)
+    })
+}
+
+/// Names what the call has made, before it is answered.
+pub fn set_resource(db: &mut Db, claim: &Claim, resource: &str) -> QueryResult<usize> {
+    on!(db, |conn| {
+        diesel::update(claims::table.find((&claim.actor_id, &claim.idempotency_key)))
+            .set(claims::resource.eq(resource))
             .execute(conn)
     })
 }

@@ -1,14 +1,14 @@
 //! Confirmations, and the compare-and-sets that are their only legal moves.
 
 use super::json::Json;
-use super::schema::{confirmations, discount_holds, stock_holds};
+use super::schema::{confirmations, discount_holds, refund_holds, stock_holds};
 use super::{Db, on};
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::{Confirmation, FromCommitting, FromPending, Purpose, Status};
+use crate::domain::confirmation::{Confirmation, FromCommitting, FromPending, Offer, Purpose, Status};
 use crate::domain::digest::Digest;
-use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId, TaskId};
+use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, ProductId, RefundId, TaskId};
 use crate::domain::page::PageRequest;
-use crate::domain::plan::{Plan, Warning};
+use crate::domain::plan::Warning;
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DbError};
@@ -21,7 +21,7 @@ struct Row {
     account_id: AccountId,
     purpose: Purpose,
     status: Status,
-    plan: Json<Plan>,
+    offer: String,
     plan_digest: Digest,
     attempt_digest: Digest,
     warnings: Json<Vec<Warning>>,
@@ -29,29 +29,34 @@ struct Row {
     created_at: Timestamp,
     expires_at: Timestamp,
     order_id: Option<OrderId>,
+    refund_id: Option<RefundId>,
     answer_status: Option<i64>,
     answer_body: Option<String>,
 }
 
-impl From<Row> for Confirmation {
-    fn from(row: Row) -> Self {
-        let status = row.answer_status.and_then(|status| u16::try_from(status).ok());
-        Self {
-            confirmation_id: row.confirmation_id,
-            actor: row.actor_id,
-            account: row.account_id,
-            purpose: row.purpose,
-            status: row.status,
-            plan: row.plan.0,
-            plan_digest: row.plan_digest,
-            attempt_digest: row.attempt_digest,
-            warnings: row.warnings.0,
-            task: row.task_id,
-            created_at: row.created_at,
-            expires_at: row.expires_at,
-            order_id: row.order_id,
-            decision: status.zip(row.answer_body).map(|(status, body)| Answer { status, body, location: None }),
-        }
+impl Row {
+    fn confirmation(self) -> QueryResult<Confirmation> {
+        let status = self.answer_status.and_then(|status| u16::try_from(status).ok());
+        let offer = match self.purpose {
+            Purpose::Checkout => serde_json::from_str(&self.offer).map(Offer::Checkout),
+            Purpose::Refund => serde_json::from_str(&self.offer).map(Offer::Refund),
+        };
+        Ok(Confirmation {
+            confirmation_id: self.confirmation_id,
+            actor: self.actor_id,
+            account: self.account_id,
+            status: self.status,
+            offer: offer.map_err(|error| DbError::DeserializationError(error.into()))?,
+            plan_digest: self.plan_digest,
+            attempt_digest: self.attempt_digest,
+            warnings: self.warnings.0,
+            task: self.task_id,
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            order_id: self.order_id,
+            refund_id: self.refund_id,
+            decision: status.zip(self.answer_body).map(|(status, body)| Answer { status, body, location: None }),
+        })
     }
 }
 
@@ -72,24 +77,38 @@ fn is_live(now: Timestamp) -> _ {
 pub fn find(db: &mut Db, id: &ConfirmationId) -> QueryResult<Option<Confirmation>> {
     let row: Option<Row> =
         on!(db, |conn| confirmations::table.find(id).select(Row::as_select()).first(conn).optional())?;
-    Ok(row.map(Confirmation::from))
+    row.map(Row::confirmation).transpose()
 }
 
-/// An actor's confirmations, newest first, optionally of one status; the clock decides which are expired.
+/// Whose confirmations are listed.
+#[derive(Clone, Copy, Debug)]
+pub enum Whose<'a> {
+    Own(&'a ActorId),
+    /// One's own, and the refunds that others of the account have proposed.
+    OwnAndRefundsOf(&'a ActorId, &'a AccountId),
+}
+
+/// Confirmations, newest first, optionally of one status; the clock decides which are expired.
 pub fn list(
     db: &mut Db,
-    actor: &ActorId,
+    whose: Whose,
     status: Option<Status>,
     page: &PageRequest<ConfirmationId>,
     now: Timestamp,
 ) -> QueryResult<Vec<Confirmation>> {
     let rows: Vec<Row> = on!(db, |conn| {
         let mut wanted = confirmations::table
-            .filter(confirmations::actor_id.eq(actor))
             .order(confirmations::confirmation_id.desc())
             .limit(page.fetch() as i64)
             .select(Row::as_select())
             .into_boxed();
+        wanted = match whose {
+            Whose::Own(actor) => wanted.filter(confirmations::actor_id.eq(actor)),
+            Whose::OwnAndRefundsOf(actor, account) => {
+                let refund = confirmations::purpose.eq(Purpose::Refund).and(confirmations::account_id.eq(account));
+                wanted.filter(confirmations::actor_id.eq(actor).or(refund))
+            }
+        };
         if let Some(after) = &page.after {
             wanted = wanted.filter(confirmations::confirmation_id.lt(after));
         }
@@ -101,18 +120,22 @@ pub fn list(
         };
         wanted.load(conn)
     })?;
-    Ok(rows.into_iter().map(Confirmation::from).collect())
+    rows.into_iter().map(Row::confirmation).collect()
 }
 
 /// Inserts a pending one.
 pub fn insert(db: &mut Db, new: &Confirmation) -> QueryResult<usize> {
+    let offer = match &new.offer {
+        Offer::Checkout(plan) => serde_json::to_string(plan),
+        Offer::Refund(offer) => serde_json::to_string(offer),
+    };
     let row = Row {
         confirmation_id: new.confirmation_id.clone(),
         actor_id: new.actor.clone(),
         account_id: new.account.clone(),
-        purpose: new.purpose,
+        purpose: new.offer.purpose(),
         status: Status::Pending,
-        plan: Json(new.plan.clone()),
+        offer: offer.map_err(|error| DbError::SerializationError(error.into()))?,
         plan_digest: new.plan_digest.clone(),
         attempt_digest: new.attempt_digest.clone(),
         warnings: Json(new.warnings.clone()),
@@ -120,6 +143,7 @@ pub fn insert(db: &mut Db, new: &Confirmation) -> QueryResult<usize> {
         created_at: new.created_at,
         expires_at: new.expires_at,
         order_id: None,
+        refund_id: None,
         answer_status: None,
         answer_body: None,
     };
@@ -157,6 +181,13 @@ pub fn begin_commit(db: &mut Db, id: &ConfirmationId, now: Timestamp) -> QueryRe
         Err(DbError::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(Commit::AttemptPending),
         Err(error) => Err(error),
     }
+}
+
+/// Names the refund that a committing one has become.
+pub fn set_refund(db: &mut Db, id: &ConfirmationId, refund: &RefundId) -> QueryResult<usize> {
+    on!(db, |conn| {
+        diesel::update(confirmations::table.find(id)).set(confirmations::refund_id.eq(refund)).execute(conn)
+    })
 }
 
 /// Leaves `committing` for good, with the answer that every later confirm of it gets.
@@ -219,6 +250,19 @@ pub fn due(db: &mut Db, now: Timestamp, limit: i64) -> QueryResult<Vec<Confirmat
             .order(confirmations::expires_at)
             .select(confirmations::confirmation_id)
             .limit(limit)
+            .load(conn)
+    })
+}
+
+/// The due ones that reserve something of an order, in id order.
+pub fn due_reserving(db: &mut Db, order: &OrderId, now: Timestamp) -> QueryResult<Vec<ConfirmationId>> {
+    on!(db, |conn| {
+        refund_holds::table
+            .inner_join(confirmations::table)
+            .filter(refund_holds::order_id.eq(order))
+            .filter(is_due(now))
+            .order(confirmations::confirmation_id)
+            .select(confirmations::confirmation_id)
             .load(conn)
     })
 }

@@ -1,9 +1,10 @@
-//! Holds: units and discount uses that a confirmation keeps from others. Each counter moves together with its hold's
+//! Holds: units, discount uses and refundable amounts that a confirmation keeps from others. Each counter moves together with its hold's
 //! row, so that the sum of the rows is the counter.
 
-use super::schema::{discount_holds, discounts, products, stock_holds};
-use super::{Db, on};
-use crate::domain::ids::{ConfirmationId, ProductId};
+use super::schema::{discount_holds, discounts, products, refund_holds, stock_holds};
+use super::{Db, on, orders};
+use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
+use crate::domain::money::Money;
 use crate::domain::sums::sums;
 use diesel::prelude::*;
 use std::collections::BTreeMap;
@@ -50,6 +51,25 @@ pub fn hold_discount(db: &mut Db, id: &ConfirmationId, code: &str) -> QueryResul
     Ok(true)
 }
 
+/// Reserves the amount for a refund that is offered. False when less than that is left of the order; nothing is changed
+/// then.
+pub fn hold_refund(db: &mut Db, id: &ConfirmationId, order: &OrderId, amount: Money) -> QueryResult<bool> {
+    if !orders::reserve(db, order, amount)? {
+        return Ok(false);
+    }
+    let hold = (
+        refund_holds::confirmation_id.eq(id),
+        refund_holds::order_id.eq(order),
+        refund_holds::amount_minor.eq(amount.minor()),
+    );
+    on!(db, |conn| diesel::insert_into(refund_holds::table).values(hold).execute(conn)).map(|_| true)
+}
+
+/// The confirmation becomes a refund, which keeps what was reserved.
+pub fn keep_reserved(db: &mut Db, id: &ConfirmationId) -> QueryResult<usize> {
+    on!(db, |conn| diesel::delete(refund_holds::table.find(id)).execute(conn))
+}
+
 /// What becomes of a hold that ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -60,8 +80,11 @@ pub enum Release {
 }
 
 /// Ends every hold of these confirmations. Only the one caller that moved them may do it. Takes the locks in the order
-/// in which they are taken everywhere: products by id, then discount codes.
+/// in which they are taken everywhere: orders by id, products by id, then discount codes.
 pub fn release(db: &mut Db, ids: &[ConfirmationId], release: Release) -> QueryResult<()> {
+    for (order, amount_minor) in take_refund_holds(db, ids)? {
+        orders::give_back(db, &order, amount_minor)?;
+    }
     for (product, quantity) in take_stock_holds(db, ids)? {
         let sold = if release == Release::Sold { quantity } else { 0 };
         on!(db, |conn| {
@@ -79,6 +102,16 @@ pub fn release(db: &mut Db, ids: &[ConfirmationId], release: Release) -> QueryRe
         })?;
     }
     Ok(())
+}
+
+/// A refund that is confirmed keeps its amount, so what is found here is given back.
+fn take_refund_holds(db: &mut Db, ids: &[ConfirmationId]) -> QueryResult<BTreeMap<OrderId, i64>> {
+    let holds: Vec<(OrderId, i64)> = on!(db, |conn| {
+        diesel::delete(refund_holds::table.filter(refund_holds::confirmation_id.eq_any(ids)))
+            .returning((refund_holds::order_id, refund_holds::amount_minor))
+            .get_results(conn)
+    })?;
+    Ok(sums(holds))
 }
 
 fn take_stock_holds(db: &mut Db, ids: &[ConfirmationId]) -> QueryResult<BTreeMap<ProductId, i64>> {

@@ -11,6 +11,7 @@ mod json;
 pub mod orders;
 pub mod payments;
 pub mod products;
+pub mod refunds;
 mod schema;
 pub mod tasks;
 mod writer;

@@ -2,17 +2,19 @@
 
 use super::schema::payments;
 use super::{Db, on};
-use crate::domain::ids::{ConfirmationId, PaymentId};
+use crate::domain::ids::{ConfirmationId, PaymentId, RefundId};
 use crate::domain::money::Currency;
 use crate::domain::payment::{Decision, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
+use diesel::result::Error as DbError;
 
 #[derive(Clone, Debug, Queryable, Selectable, Insertable)]
 #[diesel(table_name = payments, treat_none_as_default_value = false)]
 pub struct PaymentRow {
     pub payment_id: PaymentId,
-    pub confirmation_id: ConfirmationId,
+    pub confirmation_id: Option<ConfirmationId>,
+    pub refund_id: Option<RefundId>,
     pub provider_key: ProviderKey,
     pub request: String,
     pub amount_minor: i64,
@@ -28,6 +30,24 @@ pub struct PaymentRow {
     pub decided_at: Option<Timestamp>,
 }
 
+/// What a payment is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The charge of a checkout's confirmation.
+    Charge(ConfirmationId),
+    Refund(RefundId),
+}
+
+impl PaymentRow {
+    pub fn subject(&self) -> QueryResult<Subject> {
+        match (&self.confirmation_id, &self.refund_id) {
+            (Some(confirmation), None) => Ok(Subject::Charge(confirmation.clone())),
+            (None, Some(refund)) => Ok(Subject::Refund(refund.clone())),
+            _ => Err(DbError::DeserializationError(format!("{} is for nothing", self.payment_id).into())),
+        }
+    }
+}
+
 pub fn insert(db: &mut Db, payment: &PaymentRow) -> QueryResult<usize> {
     on!(db, |conn| diesel::insert_into(payments::table).values(payment).execute(conn))
 }
@@ -36,9 +56,15 @@ pub fn find(db: &mut Db, id: &PaymentId) -> QueryResult<PaymentRow> {
     on!(db, |conn| payments::table.find(id).select(PaymentRow::as_select()).first(conn))
 }
 
-pub fn find_by_confirmation(db: &mut Db, id: &ConfirmationId) -> QueryResult<Option<PaymentRow>> {
+/// The payment that the confirmation's charge, or the refund, is made with.
+pub fn find_by_subject(db: &mut Db, subject: &Subject) -> QueryResult<Option<PaymentRow>> {
     on!(db, |conn| {
-        payments::table.filter(payments::confirmation_id.eq(id)).select(PaymentRow::as_select()).first(conn).optional()
+        let all = payments::table.select(PaymentRow::as_select());
+        match subject {
+            Subject::Charge(confirmation) => all.filter(payments::confirmation_id.eq(confirmation)).first(conn),
+            Subject::Refund(refund) => all.filter(payments::refund_id.eq(refund)).first(conn),
+        }
+        .optional()
     })
 }
 

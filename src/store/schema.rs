@@ -92,7 +92,7 @@ diesel::table! {
         account_id -> Text,
         purpose -> Text,
         status -> Text,
-        plan -> Text,
+        offer -> Text,
         plan_digest -> Text,
         attempt_digest -> Text,
         warnings -> Text,
@@ -100,6 +100,7 @@ diesel::table! {
         created_at -> Timestamp,
         expires_at -> Timestamp,
         order_id -> Nullable<Text>,
+        refund_id -> Nullable<Text>,
         answer_status -> Nullable<BigInt>,
         answer_body -> Nullable<Text>,
     }
@@ -120,7 +121,8 @@ diesel::table! {
 diesel::table! {
     payments (payment_id) {
         payment_id -> Text,
-        confirmation_id -> Text,
+        confirmation_id -> Nullable<Text>,
+        refund_id -> Nullable<Text>,
         provider_key -> Text,
         request -> Text,
         amount_minor -> BigInt,
@@ -147,10 +149,32 @@ diesel::table! {
         plan -> Text,
         total_minor -> BigInt,
         refunded_minor -> BigInt,
+        reserved_minor -> BigInt,
         currency -> Text,
         shipping_address -> Text,
         payment_id -> Nullable<Text>,
         created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    refund_holds (confirmation_id) { confirmation_id -> Text, order_id -> Text, amount_minor -> BigInt, }
+}
+
+diesel::table! {
+    refunds (refund_id) {
+        refund_id -> Text,
+        order_id -> Text,
+        actor_id -> Text,
+        confirmation_id -> Nullable<Text>,
+        idempotency_key -> Nullable<Text>,
+        amount_minor -> BigInt,
+        currency -> Text,
+        reason -> Text,
+        note -> Nullable<Text>,
+        status -> Text,
+        created_at -> Timestamp,
+        decided_at -> Nullable<Timestamp>,
     }
 }
 
@@ -187,9 +211,13 @@ diesel::table! {
 
 diesel::joinable!(actors -> accounts (account_id));
 diesel::joinable!(stock_holds -> confirmations (confirmation_id));
+diesel::joinable!(orders -> payments (payment_id));
+diesel::joinable!(refund_holds -> confirmations (confirmation_id));
 diesel::joinable!(discount_holds -> confirmations (confirmation_id));
 diesel::allow_tables_to_appear_in_same_query!(accounts, actors);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, stock_holds);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, products);
 diesel::allow_tables_to_appear_in_same_query!(products, stock_holds);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, discount_holds);
+diesel::allow_tables_to_appear_in_same_query!(confirmations, refund_holds);
+diesel::allow_tables_to_appear_in_same_query!(orders, payments);

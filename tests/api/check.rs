@@ -70,7 +70,10 @@ async fn whatever_does_not_add_up_is_found() {
             "UPDATE confirmations SET order_id = 'ord_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e' WHERE status = 'confirmed'",
             "is not what cnf_",
         ),
-        ("UPDATE orders SET refunded_minor = 1 WHERE total_minor > 0", "counts refunds that aren't there"),
+        (
+            "UPDATE orders SET refunded_minor = 1 WHERE total_minor > 0",
+            "counts 1 refunded and 0 reserved, but its refunds are 0 and 0",
+        ),
         ("UPDATE claims SET answer_body = NULL WHERE idempotency_key = '4'", "for propose_checkout has no answer"),
         (
             "UPDATE orders SET total_minor = total_minor + 1 WHERE payment_id IS NOT NULL",
@@ -91,7 +94,7 @@ async fn whatever_does_not_add_up_is_found() {
         ),
         (
             "UPDATE confirmations SET status = 'expired' WHERE status = 'committing'",
-            "is requested, its confirmation is not",
+            "is requested, what it is for is not",
         ),
         ("PRAGMA foreign_keys = OFF; DELETE FROM orders", "is confirmed without an order"),
         ("UPDATE payments SET amount_minor = 1 WHERE status = 'succeeded'", "differs from what the provider booked"),

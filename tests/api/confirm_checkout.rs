@@ -146,16 +146,6 @@ async fn f37_it_can_be_confirmed_strictly_before_its_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confirmation_of_another_operation_is_refused_and_unharmed() {
-    let app = TestApp::start().await;
-    let id = app.shopper().proposed("k", &mugs()).await;
-    app.execute("UPDATE confirmations SET purpose = 'refund'");
-    app.shopper().confirm(&id).await.assert_problem(409, "wrong_operation");
-    app.execute("UPDATE confirmations SET purpose = 'checkout'");
-    assert_eq!(app.shopper().confirm(&id).await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_names_another_request_is_refused_whatever_the_state() {
     let app = TestApp::start().await;
     let a = app.shopper().proposed("a", &mugs()).await;

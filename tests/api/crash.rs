@@ -5,7 +5,7 @@ use crate::process::{Process, database, ledger};
 use crate::support::*;
 use countersign::failpoints;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The points that a confirm passes.
@@ -149,6 +149,73 @@ async fn f05_aborted_between_effect_and_answer_a_batch_is_written_once() {
         process.caller(MERCHANT).update("k", &set).await.assert_replay_of(&got);
         assert_eq!(number(&database(&dir), changes), 1);
         assert_consistent(&database(&dir), &ledger(&dir));
+    }
+}
+
+/// A refund in one step, or the confirm of one that was offered: its path and body.
+async fn refund_call(process: &Process, steps: u8) -> (String, Option<Value>) {
+    let order = process.shopper().ordered("o", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
+    let asked = refund(&order, if steps == 1 { "20.00" } else { "200.00" }, "USD");
+    if steps == 1 {
+        return ("/refunds".to_owned(), Some(asked));
+    }
+    let offered = process.caller(SUPPORT).refund("offer", &asked).await.json();
+    (format!("/confirm-refund/{}", offered["confirmation_id"].as_str().unwrap()), None)
+}
+
+async fn refund_through(point: &str, action: &str, steps: u8, then: Then) {
+    let dir = TempDir::new().unwrap();
+    let (path, body) = refund_call(&Process::start(dir.path(), "", &[]), steps).await;
+    let ask = |process: &Process| {
+        let request = process.caller(SUPPORT).request(Method::POST, &path).header("Idempotency-Key", "r");
+        body.as_ref().map_or_else(|| request.try_clone().unwrap(), |body| request.try_clone().unwrap().json(body))
+    };
+    let mut process = Process::start(dir.path(), &format!("{point}=1*{action}"), &[]);
+    let seen = attempt(ask(&process)).await;
+    if action == "return(abort)" {
+        assert_eq!(seen, None, "{point}: the process is gone before it answers");
+        process.kill();
+        process = Process::start(dir.path(), "", &[]);
+    } else {
+        assert!(matches!(seen, Some(500 | 503)), "{point}: {seen:?}");
+    }
+    // Before the claim nothing has happened yet: waiting alone can't give anything back.
+    if then == Then::Wait && point != failpoints::BEFORE_CLAIM {
+        let succeeded = "SELECT count(*) AS n FROM refunds WHERE status = 'succeeded'";
+        eventually("the worker settles it", async || number(&database(&dir), succeeded) == 1).await;
+    }
+    let expected = if steps == 1 { 201 } else { 200 };
+    eventually("the retry settles", async || send(ask(&process)).await.status == expected).await;
+    let got = send(ask(&process)).await;
+    assert!(got.is_replay(), "{point}");
+    send(ask(&process)).await.assert_replay_of(&got);
+    assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM refunds"), 1, "{point} {then:?}");
+    let given_back = "SELECT count(*) AS n FROM ledger WHERE refund_of IS NOT NULL AND outcome = 'succeeded'";
+    assert_eq!(number(&ledger(&dir), given_back), 1, "{point} {then:?}");
+    assert_consistent(&database(&dir), &ledger(&dir));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_f21_f22_f26_aborted_at_each_point_of_a_refund_it_is_made_once() {
+    for point in CONFIRM {
+        refund_through(point, "return(abort)", 1, Then::Retry).await;
+        refund_through(point, "return(abort)", 1, Then::Wait).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_f21_f22_f26_aborted_at_each_point_of_a_confirmed_refund_it_is_made_once() {
+    for point in CONFIRM {
+        refund_through(point, "return(abort)", 2, Then::Retry).await;
+        refund_through(point, "return(abort)", 2, Then::Wait).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f22_failing_at_each_point_of_a_refund_it_is_made_once() {
+    for point in CONFIRM {
+        refund_through(point, "return", 1, Then::Retry).await;
+        refund_through(point, "return", 2, Then::Wait).await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use countersign::domain::error::Code;
+use countersign::domain::refund::Approver;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -10,7 +11,11 @@ use std::time::Duration;
 
 /// Makes the server answer with a code. A new row of the table doesn't compile until it is provoked here.
 async fn provoke(code: Code) -> Got {
-    let app = TestApp::with(|config| config.settings.max_pending = 2).await;
+    let app = TestApp::with(|config| {
+        config.settings.max_pending = 2;
+        config.settings.refunds.approver = Approver::Other;
+    })
+    .await;
     let shopper = app.shopper();
     let pay = |method: &str| cart("MUG-BLUE", 1, method);
     match code {
@@ -74,9 +79,21 @@ async fn provoke(code: Code) -> Got {
             shopper.propose("2", &pay("pm_sandbox_timeout_before_charge")).await
         }
         Code::WrongOperation => {
-            let id = shopper.proposed("k", &mugs()).await;
-            app.execute("UPDATE confirmations SET purpose = 'refund'");
-            shopper.confirm(&id).await
+            let id = app.caller("csk_demo_all").proposed("k", &mugs()).await;
+            app.caller("csk_demo_all").confirm_refund(&id).await
+        }
+        Code::RefundExceedsRemaining => {
+            let order = shopper.ordered("k", &mugs()).await;
+            app.caller(SUPPORT).refund("r", &refund(&order, "99.00", "USD")).await
+        }
+        Code::RefundDeclined => {
+            let order = shopper.ordered("k", &pay("pm_sandbox_refund_declined")).await;
+            app.caller(SUPPORT).refund("r", &refund(&order, "1.00", "USD")).await
+        }
+        Code::ApproverMustDiffer => {
+            let order = shopper.ordered("k", &cart("LAST-ONE", 1, "pm_sandbox_ok")).await;
+            let offered = app.caller(SUPPORT).refund("r", &refund(&order, "100.01", "USD")).await.json();
+            app.caller(SUPPORT).confirm_refund(offered["confirmation_id"].as_str().unwrap()).await
         }
         Code::ConfirmationMismatch => {
             let id = shopper.proposed("k", &mugs()).await;
@@ -135,7 +152,7 @@ async fn provoke(code: Code) -> Got {
         }
         Code::InternalError => {
             let id = shopper.proposed("k", &mugs()).await;
-            app.execute("UPDATE confirmations SET plan = 'secret-plan'");
+            app.execute("UPDATE confirmations SET offer = 'secret-plan'");
             shopper.get(&format!("/confirmations/{id}")).await
         }
         Code::StorageUnavailable => {

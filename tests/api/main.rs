@@ -20,6 +20,8 @@ mod process;
 mod products;
 mod propose_checkout;
 mod provider_faults;
+mod refund_faults;
+mod refunds;
 mod requests;
 mod routes;
 mod search_products;

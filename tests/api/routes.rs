@@ -59,6 +59,20 @@ async fn example(app: &TestApp, operation: Operation) -> Example {
             let order = caller.ordered("made-before", &mugs()).await;
             (format!("/orders/{order}/shipping-address"), Some(with(address("US"), "/line1", json!("2 Market Street"))))
         }
+        Operation::DryRunRefund | Operation::IssueRefund => {
+            let order = caller.ordered("made-before", &mugs()).await;
+            (plain, Some(refund(&order, "5.00", "USD")))
+        }
+        Operation::ConfirmRefund => {
+            let order = caller.ordered("made-before", &cart("LAST-ONE", 1, "pm_sandbox_ok")).await;
+            let offered = caller.refund("offered-before", &refund(&order, "100.01", "USD")).await.json();
+            (format!("/confirm-refund/{}", offered["confirmation_id"].as_str().unwrap()), None)
+        }
+        Operation::GetRefund => {
+            let order = caller.ordered("made-before", &mugs()).await;
+            let made = caller.refund("refunded-before", &refund(&order, "5.00", "USD")).await;
+            (made.header("Location").unwrap().to_owned(), None)
+        }
         Operation::GetOperationStatus => {
             caller.proposed("made-before", &mugs()).await;
             (plain, None)

@@ -3,6 +3,7 @@
 use countersign::app::App;
 use countersign::clock::Clock;
 use countersign::config::Config;
+use countersign::domain::refund::{Approver, RefundPolicy, Thresholds};
 use countersign::domain::time::Timestamp;
 use countersign::effects::Retention;
 use countersign::operations::authenticate::DemoActors;
@@ -21,6 +22,7 @@ pub const SHOPPER: &str = "csk_demo_shopper";
 pub const SECOND: &str = "csk_demo_second";
 pub const STRANGER: &str = "csk_demo_stranger";
 pub const SUPPORT: &str = "csk_demo_support";
+pub const APPROVER: &str = "csk_demo_approver";
 pub const MERCHANT: &str = "csk_demo_merchant";
 pub const READONLY: &str = "csk_demo_readonly";
 pub const TTL: Duration = Duration::from_secs(15 * 60);
@@ -56,6 +58,11 @@ impl TestApp {
                 retention: Retention::DEFAULT,
                 provider_timeout: Duration::from_secs(1),
                 lease: Duration::from_secs(30),
+                refunds: RefundPolicy {
+                    thresholds: Thresholds::parse(Thresholds::DEFAULT).unwrap(),
+                    lookalike_window: Duration::from_secs(600),
+                    approver: Approver::Same,
+                },
                 worker_interval: Duration::from_secs(3600),
             },
             shutdown_grace: Duration::from_secs(1),
@@ -125,6 +132,15 @@ impl TestApp {
         charges(&self.ledger())
     }
 
+    /// Successful refunds in the provider's own books, and their sum in minor units.
+    pub fn given_back(&self) -> (i64, i64) {
+        let of = |what: &str| {
+            let sql = format!("SELECT {what} AS n FROM ledger WHERE outcome = 'succeeded' AND refund_of IS NOT NULL");
+            number(&self.ledger(), &sql)
+        };
+        (of("count(*)"), of("coalesce(sum(amount_minor), 0)"))
+    }
+
     /// What has to hold at the end of every story.
     pub fn assert_consistent(&self) {
         assert_consistent_at(&self.database(), &self.ledger(), self.clock.now());
@@ -138,7 +154,7 @@ impl Drop for TestApp {
 }
 
 pub fn charges(ledger: &Path) -> i64 {
-    number(ledger, "SELECT count(*) AS n FROM ledger WHERE outcome = 'succeeded'")
+    number(ledger, "SELECT count(*) AS n FROM ledger WHERE outcome = 'succeeded' AND refund_of IS NULL")
 }
 
 /// `countersign check` finds nothing wrong, whatever is undecided.
@@ -247,6 +263,14 @@ impl<'a> Caller<'a> {
         send(self.request(Method::PUT, &format!("/orders/{order}/shipping-address")).json(address)).await
     }
 
+    pub async fn refund(self, key: &str, refund: &Value) -> Got {
+        self.post_keyed("/refunds", key, refund).await
+    }
+
+    pub async fn confirm_refund(self, id: &str) -> Got {
+        send(self.request(Method::POST, &format!("/confirm-refund/{id}"))).await
+    }
+
     pub async fn confirm(self, id: &str) -> Got {
         send(self.request(Method::POST, &format!("/confirm-checkout/{id}"))).await
     }
@@ -329,6 +353,11 @@ pub fn mugs() -> Value {
 
 pub fn address(country: &str) -> Value {
     json!({"name": "Ada Lovelace", "line1": "1 Market Street", "city": "Springfield", "postal_code": "94105", "country": country})
+}
+
+/// A refund of an amount in decimal notation.
+pub fn refund(order: &str, amount: &str, currency: &str) -> Value {
+    json!({"order_id": order, "amount": {"amount": amount, "currency": currency}, "reason": "damaged"})
 }
 
 /// The same value with one member set; null takes it away.

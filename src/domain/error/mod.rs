@@ -8,10 +8,11 @@ pub use table::{Code, Recovery, Row, Stored};
 
 use crate::domain::answer::Answer;
 use crate::domain::digest::Digest;
-use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
-use crate::domain::money::Currency;
+use crate::domain::ids::{ConfirmationId, OrderId, ProductId, RefundId};
+use crate::domain::money::{Currency, Money};
 use crate::domain::plan::Plan;
 use crate::domain::product_update::UpdateResult;
+use crate::domain::refund::RefundRequest;
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
 use serde::Serialize;
@@ -106,6 +107,14 @@ pub struct Facts {
     pub confirmation_ids: Vec<ConfirmationId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_id: Option<OrderId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refund_id: Option<RefundId>,
+    /// What can still be refunded of the order, after this call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_refundable: Option<Money>,
+    /// The refund that the confirmation holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refund: Option<RefundRequest>,
     /// The path of what the key's first call made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,

@@ -1,9 +1,10 @@
 //! The constructors of problems: each says, to the model that will read it, what happened and what to do next.
 
 use super::{Code, Fault, Problem, Shortage, UnavailableReason};
+use crate::domain::confirmation::Offer;
 use crate::domain::digest::Digest;
-use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
-use crate::domain::money::Currency;
+use crate::domain::ids::{ConfirmationId, OrderId, ProductId, RefundId};
+use crate::domain::money::{Currency, Money};
 use crate::domain::plan::Plan;
 use crate::domain::product_update::UpdateResult;
 use std::time::Duration;
@@ -202,6 +203,23 @@ impl Problem {
     }
 }
 
+/// What can't be given back.
+impl Problem {
+    pub fn refund_exceeds_remaining(remaining: Money) -> Self {
+        let detail = format!(
+            "Nothing was refunded. {remaining} {} can still be refunded of this order; what other refunds reserve may come \
+             free again. Ask for no more than that, under a new key.",
+            remaining.currency().as_str()
+        );
+        Self::new(Code::RefundExceedsRemaining, detail).with(|facts| facts.remaining_refundable = Some(remaining))
+    }
+
+    pub fn refund_in_other_currency(currency: Currency) -> Self {
+        let detail = format!("The order was paid in {}: refund it in that, under a new key.", currency.as_str());
+        Self::new(Code::CurrencyMismatch, detail).with(|facts| facts.currencies = vec![currency])
+    }
+}
+
 /// Where a confirmation stands.
 impl Problem {
     pub fn too_many_pending(pending: Vec<ConfirmationId>, wait: Duration) -> Self {
@@ -213,21 +231,27 @@ impl Problem {
         .after(wait)
     }
 
-    pub fn attempt_pending(other: ConfirmationId, wait: Duration) -> Self {
+    pub fn attempt_pending(other: ConfirmationId, confirm_path: &str, wait: Duration) -> Self {
         let detail = format!(
-            "The outcome of an equal attempt is not known yet. Settle it first: POST /confirm-checkout/{other} again. \
-             Send this one again only if a second purchase is wanted."
+            "The outcome of an equal attempt is not known yet. Settle it first: POST {confirm_path} again. Send this one \
+             again only if it is wanted a second time."
         );
         Self::new(Code::AttemptPending, detail).with(|facts| facts.confirmation_id = Some(other)).after(wait)
     }
 
-    pub fn confirmation_mismatch(plan: Plan, digest: Digest) -> Self {
+    pub fn confirmation_mismatch(offer: Offer, digest: Digest) -> Self {
         Self::new(
             Code::ConfirmationMismatch,
-            "You expected another total or plan than this confirmation holds. Nothing was charged; it is still pending. \
-             Confirm this plan only if it is wanted as it is; else cancel it.",
+            "You expected another amount or plan than this confirmation holds. No money moved; it is still pending. \
+             Confirm it only if it is wanted as it is; else cancel it.",
         )
-        .with(|facts| (facts.plan, facts.plan_digest) = (Some(plan), Some(digest)))
+        .with(|facts| {
+            facts.plan_digest = Some(digest);
+            match offer {
+                Offer::Checkout(plan) => facts.plan = Some(*plan),
+                Offer::Refund(offer) => facts.refund = Some(offer.refund),
+            }
+        })
     }
 
     pub fn wrong_operation(confirm_path: &str) -> Self {
@@ -237,14 +261,14 @@ impl Problem {
     pub fn confirmation_cancelled() -> Self {
         Self::new(
             Code::ConfirmationCancelled,
-            "It was cancelled and nothing was charged. If it is still wanted, propose again under a new key.",
+            "It was cancelled and no money moved. If it is still wanted, propose again under a new key.",
         )
     }
 
     pub fn confirmation_expired() -> Self {
         Self::new(
             Code::ConfirmationExpired,
-            "It has expired and nothing was charged. If it is still wanted, propose again under a new key.",
+            "It has expired and no money moved. If it is still wanted, propose again under a new key.",
         )
     }
 
@@ -252,9 +276,24 @@ impl Problem {
         Self::new(Code::NothingToCancel, "It is cancelled or expired already: the state is what you asked for.")
     }
 
-    pub fn confirmation_decided(order: Option<OrderId>) -> Self {
+    pub fn confirmation_decided(order: Option<OrderId>, refund: Option<RefundId>) -> Self {
         Self::new(Code::ConfirmationDecided, "It was decided already and can't be cancelled any more.")
-            .with(|facts| facts.order_id = order)
+            .with(|facts| (facts.order_id, facts.refund_id) = (order, refund))
+    }
+
+    pub fn approver_must_differ() -> Self {
+        Self::new(
+            Code::ApproverMustDiffer,
+            "You proposed this refund: another actor of your account has to confirm it. It is unchanged.",
+        )
+    }
+
+    pub fn refund_attempt_pending(other: RefundId, wait: Duration) -> Self {
+        let detail = format!(
+            "The outcome of an equal refund is not known yet; it will be settled. GET /refunds/{other} shows its end. Send \
+             this one again only if a second refund is wanted."
+        );
+        Self::new(Code::AttemptPending, detail).with(|facts| facts.refund_id = Some(other)).after(wait)
     }
 
     pub fn too_late_to_cancel(id: &ConfirmationId, wait: Duration) -> Self {
@@ -280,11 +319,23 @@ impl Problem {
         .with(|facts| (facts.confirmation_id, facts.decline_reason) = (Some(confirmation), Some(reason)))
     }
 
+    pub fn refund_declined(refund: RefundId, order: OrderId, remaining: Money, reason: String) -> Self {
+        Self::new(
+            Code::RefundDeclined,
+            "The provider declined the refund; no money moved and its amount is free again. A person has to find another \
+             way to pay it back.",
+        )
+        .with(|facts| {
+            (facts.refund_id, facts.order_id) = (Some(refund), Some(order));
+            (facts.remaining_refundable, facts.decline_reason) = (Some(remaining), Some(reason));
+        })
+    }
+
     pub fn outcome_unknown(wait: Duration) -> Self {
         Self::new(
             Code::OutcomeUnknown,
-            "The payment was sent and its outcome is not known yet: it may have succeeded. Send the same request again; \
-             it will be settled, never charged twice.",
+            "The payment provider was asked and its answer is not known yet: the money may have moved. Send the same \
+             request again; it will be settled, and never moves twice.",
         )
         .after(wait)
     }
