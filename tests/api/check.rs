@@ -16,7 +16,8 @@ fn check(database: &Path, ledger: &Path) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
-/// Orders (one of them free), a decline, something held, something cancelled, stock set by hand, an outcome unknown.
+/// Orders (one of them free), declines, something held, something cancelled, stock set by hand, refunds made and offered, an
+/// outcome unknown.
 async fn story() -> TestApp {
     let app = TestApp::start().await;
     let shopper = app.shopper();
@@ -31,6 +32,11 @@ async fn story() -> TestApp {
     let set = json!({"mode": "atomic", "updates": [{"product_id": "MUG-BLUE", "set": {"stock": 50}}]});
     assert_eq!(app.caller(MERCHANT).update("6", &set).await.status, 200);
     shopper.ordered("7", &mugs()).await;
+    let refunded = shopper.ordered("9", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
+    assert_eq!(app.caller(SUPPORT).refund("10", &refund(&refunded, "20.00", "USD")).await.status, 201);
+    assert_eq!(app.caller(SUPPORT).refund("11", &refund(&refunded, "200.00", "USD")).await.status, 202);
+    let declining = shopper.ordered("12", &cart("MUG-TRAVEL", 1, "pm_sandbox_refund_declined")).await;
+    assert_eq!(app.caller(SUPPORT).refund("13", &refund(&declining, "1.00", "USD")).await.status, 402);
     let unknown = shopper.proposed("8", &cart("MUG-TRAVEL", 1, "pm_sandbox_timeout_before_charge")).await;
     assert_eq!(shopper.confirm(&unknown).await.status, 503);
     app
@@ -42,7 +48,7 @@ async fn a_story_that_adds_up_is_exit_code_0_also_while_the_server_runs() {
     let before = app.dump();
     let (code, said) = check(&app.database(), &app.ledger());
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("everything adds up: 3 orders, 4 payments, 3 bookings"), "{said}");
+    assert!(said.contains("everything adds up: 5 orders, 8 payments, 7 bookings"), "{said}");
     assert_eq!(app.dump(), before);
 }
 
@@ -74,6 +80,17 @@ async fn whatever_does_not_add_up_is_found() {
             "UPDATE orders SET refunded_minor = 1 WHERE total_minor > 0",
             "counts 1 refunded and 0 reserved, but its refunds are 0 and 0",
         ),
+        (
+            "UPDATE orders SET reserved_minor = 0",
+            "counts 2000 refunded and 0 reserved, but its refunds are 2000 and 20000",
+        ),
+        ("DELETE FROM refund_holds", "counts 2000 refunded and 20000 reserved, but its refunds are 2000 and 0"),
+        (
+            "PRAGMA foreign_keys = OFF; DELETE FROM refunds WHERE status = 'succeeded'",
+            "is succeeded, what it is for is not",
+        ),
+        ("PRAGMA foreign_keys = OFF; DELETE FROM payments WHERE refund_id IS NOT NULL", "has no payment"),
+        ("UPDATE confirmations SET status = 'expired' WHERE purpose = 'refund'", "although it is not pending"),
         ("UPDATE claims SET answer_body = NULL WHERE idempotency_key = '4'", "for propose_checkout has no answer"),
         (
             "UPDATE orders SET total_minor = total_minor + 1 WHERE payment_id IS NOT NULL",
@@ -118,6 +135,11 @@ async fn whatever_does_not_add_up_is_found() {
         ("DELETE FROM ledger WHERE outcome = 'succeeded'", "not in the provider's books"),
         ("UPDATE ledger SET amount_minor = amount_minor + 1", "differs from what the provider booked"),
         ("UPDATE ledger SET outcome = 'succeeded'", "differs from what the provider booked"),
+        ("UPDATE ledger SET refund_of = NULL", "differs from what the provider booked"),
+        (
+            "UPDATE ledger SET refund_of = (SELECT min(provider_key) FROM ledger) WHERE refund_of IS NOT NULL",
+            "gives back another charge",
+        ),
     ];
     let app = story().await;
     let cases = ours.iter().map(|case| (0, case)).chain(theirs.iter().map(|case| (1, case)));
