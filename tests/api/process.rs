@@ -172,7 +172,7 @@ fn a_bad_value_is_one_clear_line_and_exit_code_2() {
         (&["serve", "--max-pending", "0"], "max-pending"),
         (&["serve", "--refund-confirmation-threshold", "USD:1.001"], "refund-confirmation-threshold"),
         (&["serve", "--refund-approver", "anyone"], "refund-approver"),
-        (&["serve", "--refund-lookalike-window", "-1m"], "refund-lookalike-window"),
+        (&["serve", "--refund-lookalike-window", "soon"], "refund-lookalike-window"),
         (&["serve", "--database-url", "mysql://x"], "sqlite://"),
         (&["serve", "--payments", "stripe"], "sandbox"),
         (&["serve", "--database-url", "sqlite://data/x.db", "--sandbox-url", "sqlite://./data/x.db"], "two files"),
