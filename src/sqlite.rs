@@ -47,9 +47,23 @@ pub fn create(path: &Path, migrations: EmbeddedMigrations) -> Result<(), String>
     // connection ends here.
     conn.batch_execute("PRAGMA foreign_keys = OFF").map_err(|e| e.to_string())?;
     conn.immediate_transaction(|conn| {
-        conn.run_pending_migrations(migrations).map(|_| ()).map_err(diesel::result::Error::QueryBuilderError)
+        conn.run_pending_migrations(migrations).map_err(diesel::result::Error::QueryBuilderError)?;
+        match count(conn, "SELECT count(*) AS n FROM pragma_foreign_key_check")? {
+            0 => Ok(()),
+            broken => Err(diesel::result::Error::QueryBuilderError(format!("{broken} rows refer to nothing").into())),
+        }
     })
     .map_err(|e| format!("migrations: {e}"))
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    n: i64,
+}
+
+fn count(conn: &mut SqliteConnection, sql: &str) -> QueryResult<i64> {
+    diesel::sql_query(sql).get_result::<Count>(conn).map(|count| count.n)
 }
 
 /// The mode is kept in the file. The switch needs the file for itself and doesn't wait for `busy_timeout`, so it is

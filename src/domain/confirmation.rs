@@ -1,12 +1,12 @@
 //! A confirmation: a firm, single-use offer to run one operation with one plan, for one actor, until it expires.
 
-use super::actor::Caller;
+use super::actor::{Caller, Scope};
 use super::answer::Answer;
 use super::digest::Digest;
 use super::ids::{AccountId, ActorId, ConfirmationId, OrderId, RefundId, TaskId};
 use super::money::Money;
 use super::plan::{Plan, Warning};
-use super::refund::RefundOffer;
+use super::refund::{Approver, RefundOffer};
 use super::time::Timestamp;
 use super::words::words;
 use serde::Serialize;
@@ -68,7 +68,7 @@ impl FromCommitting {
     }
 }
 
-/// What a confirmation is bound to: everything that was shown.
+/// What a confirmation is for, as it was shown. The digest binds the plan, or the refund that was asked for.
 #[derive(Clone, Debug)]
 pub enum Offer {
     Checkout(Box<Plan>),
@@ -133,6 +133,18 @@ impl Confirmation {
         }
     }
 
+    /// Who this caller is to it.
+    pub fn standing_of(&self, caller: &Caller, approver: Approver) -> Standing {
+        let to_approve = self.offer.purpose() == Purpose::Refund && approver == Approver::Other;
+        if self.actor == caller.actor {
+            Standing::Proposer
+        } else if to_approve && self.account == caller.account && caller.scopes.allow(Scope::RefundsConfirm) {
+            Standing::Approver
+        } else {
+            Standing::Stranger
+        }
+    }
+
     /// The status at a point in time: the clock decides what is expired, not the worker that writes it down.
     pub fn status_at(&self, now: Timestamp) -> Status {
         let overdue = self.status == Status::Pending && now >= self.expires_at;
@@ -190,11 +202,23 @@ impl Confirmation {
             Status::Pending => Next { confirm: Some(confirm), cancel: Some(id.path()), ..Next::default() },
             Status::Committing => Next { confirm: Some(confirm), ..became },
             Status::Confirmed => became,
+            // A declined refund is for a person.
+            Status::Declined if self.offer.purpose() == Purpose::Refund => became,
             Status::Declined | Status::Cancelled | Status::Expired => {
                 Next { propose: Some(propose.to_owned()), ..became }
             }
         }
     }
+}
+
+/// Who a caller is to a confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Proposer,
+    /// May read and confirm another's refund.
+    Approver,
+    /// To whom it looks like none.
+    Stranger,
 }
 
 /// How a proposal came about.

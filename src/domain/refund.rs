@@ -57,12 +57,18 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RefundOffer {
     pub refund: RefundRequest,
-    /// After this refund.
+    /// After this refund, as it was when it was offered.
     pub remaining_refundable: Money,
     /// Why it takes a confirmation; empty: it takes none.
     pub because: Vec<Because>,
     /// Equal refunds of this order that are under way or succeeded a short while ago.
     pub similar: Vec<RefundId>,
+}
+
+impl RefundOffer {
+    pub fn takes_confirmation(&self) -> bool {
+        !self.because.is_empty()
+    }
 }
 
 /// What an order's money is used for. Every amount is in the order's currency.

@@ -39,7 +39,7 @@ pub async fn dry_run_refund(
 ///
 /// A refund of high stakes is not made yet: 202 is a confirmation, and `because` says why. `threshold`: the order's
 /// refunds would add up to more than the server lets one call give back. `looks_like`: an equal refund is under way or
-/// succeeded a short while ago (`similar`); if this is a repeat, look at that one instead of confirming.
+/// succeeded a short while ago (`similar`): if this is a repeat, look at that one and cancel this confirmation.
 #[utoipa::path(
     operation_id = "issue_refund",
     tag = "refunds",

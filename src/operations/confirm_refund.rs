@@ -6,13 +6,13 @@ use super::phases::{Asking, Next};
 use super::{Call, Context, Reply, Settings};
 use crate::domain::actor::Caller;
 use crate::domain::checkout::Guards;
-use crate::domain::confirmation::{Confirmation, Offer, Purpose};
+use crate::domain::confirmation::{Confirmation, Offer, Purpose, Standing};
 use crate::domain::error::Problem;
-use crate::domain::ids::{ConfirmationId, RefundId};
+use crate::domain::ids::ConfirmationId;
 use crate::domain::operation::Operation;
-use crate::domain::refund::{Approver, RefundStatus};
+use crate::domain::refund::{Approver, RefundOffer, RefundPolicy, RefundRequest};
 use crate::domain::time::Timestamp;
-use crate::store::refunds::{self, RefundRow};
+use crate::store::refunds::{self, AnswerOn, RefundRow};
 use crate::store::{Db, confirmations, holds};
 
 pub async fn confirm_refund(
@@ -32,18 +32,18 @@ impl TwoStep for ConfirmRefund {
 
     fn find(db: &mut Db, caller: &Caller, id: &ConfirmationId, settings: Settings) -> Result<Confirmation, Problem> {
         let found = confirmations::find(db, id)?.ok_or_else(|| Problem::not_found("confirmation"))?;
-        let (own, same_account) = (found.actor == caller.actor, found.account == caller.account);
-        match (found.offer.purpose(), settings.refunds.approver) {
-            (Purpose::Refund, Approver::Other) if own => Err(Problem::approver_must_differ()),
-            (Purpose::Refund, Approver::Other) if same_account => Ok(found),
-            (Purpose::Refund | Purpose::Checkout, Approver::Same | Approver::Other) if own => Ok(found),
-            (Purpose::Refund | Purpose::Checkout, Approver::Same | Approver::Other) => {
-                Err(Problem::not_found("confirmation"))
+        let approver = settings.refunds.approver;
+        match found.standing_of(caller, approver) {
+            Standing::Proposer if approver == Approver::Other && found.offer.purpose() == Purpose::Refund => {
+                Err(Problem::approver_must_differ())
             }
+            Standing::Proposer | Standing::Approver => Ok(found),
+            Standing::Stranger => Err(Problem::not_found("confirmation")),
         }
     }
 
-    /// The reservation becomes the refund's. An equal one that is undecided forbids it.
+    /// The reservation becomes the refund's. An equal one that is undecided, or that was made after this was shown, forbids
+    /// it.
     fn start(
         db: &mut Db,
         confirmation: &Confirmation,
@@ -55,30 +55,25 @@ impl TwoStep for ConfirmRefund {
         let Offer::Refund(offer) = &confirmation.offer else {
             return Err(Problem::internal(format!("{id} is not a refund's")));
         };
-        let request = &offer.refund;
-        if asking.settings.refunds.looks_for_repeats() {
-            let pending = refunds::pending(db, &request.order_id, request.amount)?;
-            if let Some(other) = pending {
-                return Err(Problem::refund_attempt_pending(other, LOOKALIKE_WAIT));
-            }
-        }
-        let refund = RefundRow {
-            refund_id: RefundId::generate(),
-            order_id: request.order_id.clone(),
-            actor_id: confirmation.actor.clone(),
-            confirmation_id: Some(id.clone()),
-            idempotency_key: None,
-            amount_minor: request.amount.minor(),
-            currency: request.amount.currency(),
-            reason: request.reason,
-            note: request.note.clone(),
-            status: RefundStatus::Pending,
-            created_at: now,
-            decided_at: None,
-        };
-        holds::keep_reserved(db, id)?;
-        let attempt = send(db, &refund, request.amount, asking, now)?;
+        refuse_repeats(db, offer, asking.settings.refunds, now)?;
+        let by = AnswerOn::Confirmation(id.clone());
+        let refund = RefundRow::pending(&offer.refund, confirmation.actor.clone(), by, now);
+        holds::hand_over(db, id)?;
+        let attempt = send(db, &refund, offer.refund.amount, asking, now)?;
         confirmations::set_refund(db, id, &refund.refund_id)?;
         Ok(Next::Ask(attempt))
     }
+}
+
+fn refuse_repeats(db: &mut Db, offer: &RefundOffer, policy: RefundPolicy, now: Timestamp) -> Result<(), Problem> {
+    if !policy.looks_for_repeats() {
+        return Ok(());
+    }
+    let RefundRequest { order_id, amount, .. } = &offer.refund;
+    if let Some(other) = refunds::pending(db, order_id, *amount)? {
+        return Err(Problem::refund_attempt_pending(other, LOOKALIKE_WAIT));
+    }
+    let mut unseen = refunds::similar(db, order_id, *amount, now.before(policy.lookalike_window))?;
+    unseen.retain(|refund| !offer.similar.contains(refund));
+    if unseen.is_empty() { Ok(()) } else { Err(Problem::equal_refund_made(unseen)) }
 }

@@ -25,7 +25,7 @@ pub async fn dry_run_refund(context: &Context, call: Call, request: RefundReques
     let policy = context.settings.refunds;
     let show = move |db: &mut Db, now| {
         let offer = offer(db, &call.caller, &request, policy, now)?;
-        let confirmation_required = !offer.because.is_empty();
+        let confirmation_required = offer.takes_confirmation();
         Ok(DryRunRefund { dry_run: true, offer, plan_digest: request.digest(), confirmation_required })
     };
     context.store.read(show).await

@@ -1,9 +1,9 @@
 //! Reads a confirmation of one's own, or a refund's that one may approve.
 
 use super::{Call, Context};
-use crate::domain::actor::{Caller, Scope};
+use crate::domain::actor::Caller;
 use crate::domain::answer::Answer;
-use crate::domain::confirmation::{Confirmation, Purpose};
+use crate::domain::confirmation::{Confirmation, Standing};
 use crate::domain::error::Problem;
 use crate::domain::ids::{ActorId, ConfirmationId};
 use crate::domain::refund::Approver;
@@ -15,18 +15,15 @@ pub async fn get_confirmation(context: &Context, call: Call, id: ConfirmationId)
     context.store.read(show).await
 }
 
-/// One's own; and a refund that another of the account has to approve, who may look at it before.
+/// One's own; and a refund that one may approve.
 fn find_readable(
     db: &mut Db,
     caller: &Caller,
     id: &ConfirmationId,
     approver: Approver,
 ) -> Result<Confirmation, Problem> {
-    let approves = approver == Approver::Other && caller.scopes.allow(Scope::RefundsConfirm);
-    let to_approve =
-        |found: &Confirmation| approves && found.offer.purpose() == Purpose::Refund && found.account == caller.account;
     confirmations::find(db, id)?
-        .filter(|found| found.actor == caller.actor || to_approve(found))
+        .filter(|found| found.standing_of(caller, approver) != Standing::Stranger)
         .ok_or_else(|| Problem::not_found("confirmation"))
 }
 

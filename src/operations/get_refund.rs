@@ -9,9 +9,8 @@ use crate::store::{Db, refunds};
 
 pub async fn get_refund(context: &Context, call: Call, id: RefundId) -> Result<Refund, Problem> {
     let show = move |db: &mut Db, now| {
-        let none = || Problem::not_found("refund");
-        let refund = refunds::find(db, &id)?.ok_or_else(none)?;
-        let order = find_visible(db, &call.caller, &refund.order_id, now).map_err(|_| none())?;
+        let refund = refunds::find(db, &id)?.ok_or_else(|| Problem::not_found("refund"))?;
+        let order = find_visible(db, &call.caller, &refund.order_id, now)?;
         Ok(refund.view(order.remaining_refundable)?)
     };
     context.store.read(show).await

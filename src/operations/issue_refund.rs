@@ -1,5 +1,6 @@
-//! Refund: at most once, never too much. The amount is reserved before the provider is asked. A refund of high stakes, or
-//! one that looks like a repeat under a new key, becomes a confirmation instead, and nothing moves until somebody confirms.
+//! Refund: at most once, never too much. The amount is reserved before the provider is asked. A refund of high stakes,
+//! or one that looks like a repeat under a new key, becomes a confirmation instead, and nothing moves until somebody
+//! confirms.
 
 use super::get_order::find_visible;
 use super::once::{self, Found, IN_FLIGHT_WAIT, Keyed};
@@ -15,12 +16,12 @@ use crate::domain::ids::{OrderId, RefundId};
 use crate::domain::money::Money;
 use crate::domain::operation::Operation;
 use crate::domain::payment::GiveBack;
-use crate::domain::refund::{Because, RefundOffer, RefundPolicy, RefundRequest, RefundStatus};
+use crate::domain::refund::{Because, RefundOffer, RefundPolicy, RefundRequest};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::store::claims::{self, Claim};
 use crate::store::payments::Subject;
-use crate::store::refunds::{self, RefundRow};
+use crate::store::refunds::{self, AnswerOn, RefundRow};
 use crate::store::{Db, confirmations, holds, orders, payments};
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub async fn issue_refund(context: &Context, call: Call, request: RefundRequest)
 fn begin(db: &mut Db, issue: &Issue, asking: &Asking, now: Timestamp) -> Result<Begun, Problem> {
     failpoints::hit(failpoints::BEFORE_CLAIM)?;
     let Some(claim) = once::claim(db, &issue.keyed, asking.settings.retention, now)? else {
-        return go_on(db, &issue.keyed, now);
+        return resume(db, &issue.keyed, now);
     };
     let key_expires_at = Some(claim.expires_at);
     let next = match db.savepoint(|db| start(db, issue, &claim, asking, now)) {
@@ -63,7 +64,7 @@ fn begin(db: &mut Db, issue: &Issue, asking: &Asking, now: Timestamp) -> Result<
 }
 
 /// The key is taken: by this very request, or `find` refuses.
-fn go_on(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Begun, Problem> {
+fn resume(db: &mut Db, keyed: &Keyed, now: Timestamp) -> Result<Begun, Problem> {
     let busy = Problem::key_in_flight(IN_FLIGHT_WAIT);
     match once::find(db, keyed, now)? {
         Found::Nothing => Err(busy),
@@ -95,7 +96,7 @@ fn start(db: &mut Db, issue: &Issue, claim: &Claim, asking: &Asking, now: Timest
     let Issue { call, request, .. } = issue;
     free_what_is_due(db, &request.order_id, now)?;
     let offer = offer(db, &call.caller, request, asking.settings.refunds, now)?;
-    if offer.because.is_empty() {
+    if !offer.takes_confirmation() {
         return send_now(db, issue, claim, asking, now).map(Started::Sent);
     }
     propose(db, issue, offer, asking, now).map(Started::Offered)
@@ -113,16 +114,16 @@ pub(super) fn offer(
     if request.amount.currency() != order.total.currency() {
         return Err(Problem::refund_in_other_currency(order.total.currency()));
     }
-    let money = orders::refundable(db, &request.order_id, now)?;
-    let remaining = money.remaining();
-    let remaining_refundable =
-        remaining.minus(request.amount).map_err(|_| Problem::refund_exceeds_remaining(remaining))?;
     let similar = match policy.looks_for_repeats() {
         true => refunds::similar(db, &request.order_id, request.amount, now.before(policy.lookalike_window))?,
         false => Vec::new(),
     };
+    let remaining = order.remaining_refundable;
+    let Ok(remaining_refundable) = remaining.minus(request.amount) else {
+        return Err(Problem::refund_exceeds_remaining(remaining, similar));
+    };
     let mut because = Vec::new();
-    if policy.thresholds.of(money.total.currency()).minor() < money.total.minor() - remaining_refundable.minor() {
+    if policy.thresholds.of(order.total.currency()).minor() < order.total.minor() - remaining_refundable.minor() {
         because.push(Because::Threshold);
     }
     if !similar.is_empty() {
@@ -140,26 +141,19 @@ fn free_what_is_due(db: &mut Db, order: &OrderId, now: Timestamp) -> Result<(), 
 
 /// One step: the refund, whose answer will stand on the claim.
 fn send_now(db: &mut Db, issue: &Issue, claim: &Claim, asking: &Asking, now: Timestamp) -> Result<Attempt, Problem> {
-    let RefundRequest { order_id, amount, reason, note } = issue.request.clone();
-    if !orders::reserve(db, &order_id, amount)? {
-        return Err(Problem::refund_exceeds_remaining(orders::refundable(db, &order_id, now)?.remaining()));
+    let (order, amount) = (&issue.request.order_id, issue.request.amount);
+    if !orders::reserve(db, order, amount)? {
+        return Err(moved(order));
     }
-    let refund = RefundRow {
-        refund_id: RefundId::generate(),
-        order_id,
-        actor_id: claim.actor_id.clone(),
-        confirmation_id: None,
-        idempotency_key: Some(claim.idempotency_key.clone()),
-        amount_minor: amount.minor(),
-        currency: amount.currency(),
-        reason,
-        note,
-        status: RefundStatus::Pending,
-        created_at: now,
-        decided_at: None,
-    };
+    let answer_on = AnswerOn::Claim(claim.idempotency_key.clone());
+    let refund = RefundRow::pending(&issue.request, claim.actor_id.clone(), answer_on, now);
     claims::set_resource(db, claim, &refund.refund_id.path())?;
     send(db, &refund, amount, asking, now)
+}
+
+/// The offer saw enough: another writer was faster since.
+fn moved(order: &OrderId) -> Problem {
+    Problem::overloaded(format!("{order} moved under a refund"))
 }
 
 /// Writes down a refund whose amount is reserved, and what the provider is to be asked for it.
@@ -192,7 +186,7 @@ fn propose(db: &mut Db, issue: &Issue, offer: RefundOffer, asking: &Asking, now:
     let id = &confirmation.confirmation_id;
     confirmations::insert(db, &confirmation)?;
     if !holds::hold_refund(db, id, &request.order_id, request.amount)? {
-        return Err(Problem::refund_exceeds_remaining(orders::refundable(db, &request.order_id, now)?.remaining()));
+        return Err(moved(&request.order_id));
     }
     Ok(Answer::json(202, &confirmation.view(now))?.at(id.path()))
 }

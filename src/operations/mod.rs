@@ -27,6 +27,7 @@ pub mod phases;
 pub mod propose_checkout;
 pub mod search_products;
 pub mod set_shipping_address;
+pub mod settle;
 pub mod settle_checkout;
 pub mod settle_refund;
 pub mod tally;

@@ -1,4 +1,5 @@
-//! The run-once envelope of local operations: claim, effect and answer share one transaction, so that a crash leaves
+//! Run once: what every keyed call shares (the claim, its standing, the answer that is kept), and the envelope of local
+//! operations: claim, effect and answer share one transaction, so that a crash leaves
 //! all of them or none. A repeat gets the first answer, byte for byte.
 
 use super::{Call, Context, Reply};

@@ -3,21 +3,17 @@
 //! compare-and-set. In between stands a recovery point, from which anyone who takes the lease can go on: always with
 //! the same key and the same bytes, so that the provider acts once.
 
-use super::settle_checkout::settle_checkout;
-use super::settle_refund::{kept_answer, settle_refund};
-use super::{Context, Reply, Settings};
+use super::{Context, Reply, Settings, settle};
 use crate::domain::answer::{Answer, Delivery};
-use crate::domain::confirmation::Confirmation;
 use crate::domain::error::Problem;
-use crate::domain::ids::{ConfirmationId, PaymentId, RefundId};
+use crate::domain::ids::PaymentId;
 use crate::domain::money::Money;
 use crate::domain::payment::{Decision, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::payments::{Answering, Found, Outcome, PaymentProvider};
+use crate::store::Db;
 use crate::store::payments::{self, PaymentRow, Subject};
-use crate::store::refunds::RefundRow;
-use crate::store::{Db, confirmations, refunds};
 use std::time::Duration;
 
 /// When a caller may ask again about an unknown outcome: the shortest wait that `Retry-After` can say.
@@ -51,7 +47,7 @@ pub enum Next {
     },
 }
 
-/// The answer that stands on the confirmation, and whether this call wrote it.
+/// The answer that is kept, on the confirmation or on the claim, and whether this call wrote it.
 pub struct Settled {
     pub answer: Answer,
     pub delivery: Delivery,
@@ -206,7 +202,6 @@ async fn finish(context: &Context, attempt: Attempt, decision: Decision, request
     Ok(settled)
 }
 
-/// The one place that knows what each kind of payment becomes.
 fn settle(
     db: &mut Db,
     payment: &PaymentRow,
@@ -214,16 +209,7 @@ fn settle(
     request_id: &str,
     now: Timestamp,
 ) -> Result<Settled, Problem> {
-    let answer = match payment.subject()? {
-        Subject::Charge(id) => {
-            let confirmation = find_confirmation(db, &id)?;
-            settle_checkout(db, &confirmation, Some(&payment.payment_id), decision, request_id, now)?
-        }
-        Subject::Refund(id) => {
-            let refund = find_refund(db, &id)?;
-            settle_refund(db, &refund, decision, request_id, now)?
-        }
-    };
+    let answer = settle::settle(db, payment, decision, request_id, now)?;
     let Some(answer) = answer else { return read_decision(db, payment) };
     if !payments::decide(db, &payment.payment_id, decision, now)? {
         return Err(Problem::internal(format!("{} was decided without what it is for", payment.payment_id)));
@@ -234,24 +220,7 @@ fn settle(
 
 /// What somebody else has settled.
 fn read_decision(db: &mut Db, payment: &PaymentRow) -> Result<Settled, Problem> {
-    let answer = match payment.subject()? {
-        Subject::Charge(id) => find_confirmation(db, &id)?
-            .decision
-            .ok_or_else(|| Problem::internal(format!("{} is decided without an answer", payment.payment_id)))?,
-        Subject::Refund(id) => {
-            let refund = find_refund(db, &id)?;
-            kept_answer(db, &refund)?
-        }
-    };
-    Ok(Settled { answer, delivery: Delivery::Replayed })
-}
-
-fn find_confirmation(db: &mut Db, id: &ConfirmationId) -> Result<Confirmation, Problem> {
-    confirmations::find(db, id)?.ok_or_else(|| Problem::internal(format!("{id} is paid for and isn't there")))
-}
-
-fn find_refund(db: &mut Db, id: &RefundId) -> Result<RefundRow, Problem> {
-    refunds::find(db, id)?.ok_or_else(|| Problem::internal(format!("{id} is asked for and isn't there")))
+    Ok(Settled { answer: settle::kept_answer(db, payment)?, delivery: Delivery::Replayed })
 }
 
 async fn leave_unknown(context: &Context, attempt: Attempt, cause: &str) -> Result<Settled, Problem> {

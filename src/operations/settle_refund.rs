@@ -5,7 +5,7 @@ use crate::domain::confirmation::FromCommitting;
 use crate::domain::error::Problem;
 use crate::domain::payment::Decision;
 use crate::domain::time::Timestamp;
-use crate::store::refunds::{self, RefundRow};
+use crate::store::refunds::{self, AnswerOn, RefundRow};
 use crate::store::{Db, claims, confirmations, orders};
 
 /// Writes the decision and its effect. None when the refund was decided before: nothing is changed then.
@@ -20,8 +20,8 @@ pub fn settle_refund(
         return Ok(None);
     }
     match decision {
-        Decision::Succeeded => orders::refund(db, &refund.order_id, refund.amount_minor)?,
-        Decision::Declined(_) => orders::give_back(db, &refund.order_id, refund.amount_minor)?,
+        Decision::Succeeded => orders::spend_reserved(db, &refund.order_id, refund.amount_minor)?,
+        Decision::Declined(_) => orders::free_reserved(db, &refund.order_id, refund.amount_minor)?,
     };
     let remaining = orders::refundable(db, &refund.order_id, now)?.remaining();
     let answer = match decision {
@@ -48,10 +48,9 @@ fn keep(db: &mut Db, refund: &RefundRow, decision: &Decision, answer: &Answer) -
         Decision::Succeeded => FromCommitting::Confirm,
         Decision::Declined(_) => FromCommitting::Decline,
     };
-    let kept = match (&refund.confirmation_id, &refund.idempotency_key) {
-        (Some(confirmation), _) => confirmations::decide(db, confirmation, way, answer, None)?,
-        (None, Some(key)) => claims::answer(db, &refund.actor_id, key, answer)? == 1,
-        (None, None) => false,
+    let kept = match refund.answer_on()? {
+        AnswerOn::Confirmation(confirmation) => confirmations::decide(db, &confirmation, way, answer, None)?,
+        AnswerOn::Claim(key) => claims::answer(db, &refund.actor_id, &key, answer)? == 1,
     };
     if kept { Ok(()) } else { Err(Problem::internal(format!("the answer of {} has no place", refund.refund_id))) }
 }
@@ -59,12 +58,11 @@ fn keep(db: &mut Db, refund: &RefundRow, decision: &Decision, answer: &Answer) -
 /// The answer that was kept.
 pub fn kept_answer(db: &mut Db, refund: &RefundRow) -> Result<Answer, Problem> {
     let lost = || Problem::internal(format!("{} is decided without an answer", refund.refund_id));
-    match (&refund.confirmation_id, &refund.idempotency_key) {
-        (Some(confirmation), _) => confirmations::find(db, confirmation)?.and_then(|c| c.decision).ok_or_else(lost),
-        (None, Some(key)) => {
-            let claim = claims::find(db, &refund.actor_id, key)?.ok_or_else(lost)?;
+    match refund.answer_on()? {
+        AnswerOn::Confirmation(id) => confirmations::find(db, &id)?.and_then(|found| found.decision).ok_or_else(lost),
+        AnswerOn::Claim(key) => {
+            let claim = claims::find(db, &refund.actor_id, &key)?.ok_or_else(lost)?;
             claim.answer().ok_or_else(|| Problem::key_expired(claim.resource))
         }
-        (None, None) => Err(lost()),
     }
 }

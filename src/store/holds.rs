@@ -1,5 +1,6 @@
-//! Holds: units, discount uses and refundable amounts that a confirmation keeps from others. Each counter moves together with its hold's
-//! row, so that the sum of the rows is the counter.
+//! Holds: units, discount uses and refundable amounts that a confirmation keeps from others. A counter of units or uses
+//! moves together with its holds' rows, and is their sum; what is reserved of an order is the sum of its holds and of its
+//! pending refunds.
 
 use super::schema::{discount_holds, discounts, products, refund_holds, stock_holds};
 use super::{Db, on, orders};
@@ -65,8 +66,8 @@ pub fn hold_refund(db: &mut Db, id: &ConfirmationId, order: &OrderId, amount: Mo
     on!(db, |conn| diesel::insert_into(refund_holds::table).values(hold).execute(conn)).map(|_| true)
 }
 
-/// The confirmation becomes a refund, which keeps what was reserved.
-pub fn keep_reserved(db: &mut Db, id: &ConfirmationId) -> QueryResult<usize> {
+/// The confirmation becomes a refund, and what is reserved becomes the refund's.
+pub fn hand_over(db: &mut Db, id: &ConfirmationId) -> QueryResult<usize> {
     on!(db, |conn| diesel::delete(refund_holds::table.find(id)).execute(conn))
 }
 
@@ -83,7 +84,7 @@ pub enum Release {
 /// in which they are taken everywhere: orders by id, products by id, then discount codes.
 pub fn release(db: &mut Db, ids: &[ConfirmationId], release: Release) -> QueryResult<()> {
     for (order, amount_minor) in take_refund_holds(db, ids)? {
-        orders::give_back(db, &order, amount_minor)?;
+        orders::free_reserved(db, &order, amount_minor)?;
     }
     for (product, quantity) in take_stock_holds(db, ids)? {
         let sold = if release == Release::Sold { quantity } else { 0 };

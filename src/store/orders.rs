@@ -97,8 +97,8 @@ pub fn reserve(db: &mut Db, id: &OrderId, amount: Money) -> QueryResult<bool> {
     .map(|rows| rows == 1)
 }
 
-/// Takes back a reservation, of minor units.
-pub fn give_back(db: &mut Db, id: &OrderId, amount_minor: i64) -> QueryResult<usize> {
+/// What was reserved, in minor units, can be refunded again.
+pub fn free_reserved(db: &mut Db, id: &OrderId, amount_minor: i64) -> QueryResult<usize> {
     on!(db, |conn| {
         diesel::update(orders::table.find(id))
             .set(orders::reserved_minor.eq(orders::reserved_minor - amount_minor))
@@ -107,7 +107,7 @@ pub fn give_back(db: &mut Db, id: &OrderId, amount_minor: i64) -> QueryResult<us
 }
 
 /// What was reserved, in minor units, is refunded.
-pub fn refund(db: &mut Db, id: &OrderId, amount_minor: i64) -> QueryResult<usize> {
+pub fn spend_reserved(db: &mut Db, id: &OrderId, amount_minor: i64) -> QueryResult<usize> {
     on!(db, |conn| {
         diesel::update(orders::table.find(id))
             .set((

@@ -7,9 +7,10 @@ use crate::domain::ids::{ActorId, ConfirmationId, OrderId, RefundId};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::money::{Currency, Money};
 use crate::domain::payment::Decision;
-use crate::domain::refund::{Refund, RefundReason, RefundStatus};
+use crate::domain::refund::{Refund, RefundReason, RefundRequest, RefundStatus};
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
+use diesel::result::Error as DbError;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Queryable, Selectable, Insertable)]
@@ -29,7 +30,46 @@ pub struct RefundRow {
     pub decided_at: Option<Timestamp>,
 }
 
+/// Where the answer of a refund's call is kept.
+#[derive(Clone, Debug)]
+pub enum AnswerOn {
+    /// One step: on the claim of this key of the actor's.
+    Claim(IdempotencyKey),
+    /// Two steps.
+    Confirmation(ConfirmationId),
+}
+
 impl RefundRow {
+    /// A refund that is about to be sent.
+    pub fn pending(request: &RefundRequest, actor: ActorId, answer_on: AnswerOn, now: Timestamp) -> Self {
+        let (confirmation_id, idempotency_key) = match answer_on {
+            AnswerOn::Claim(key) => (None, Some(key)),
+            AnswerOn::Confirmation(confirmation) => (Some(confirmation), None),
+        };
+        Self {
+            refund_id: RefundId::generate(),
+            order_id: request.order_id.clone(),
+            actor_id: actor,
+            confirmation_id,
+            idempotency_key,
+            amount_minor: request.amount.minor(),
+            currency: request.amount.currency(),
+            reason: request.reason,
+            note: request.note.clone(),
+            status: RefundStatus::Pending,
+            created_at: now,
+            decided_at: None,
+        }
+    }
+
+    pub fn answer_on(&self) -> QueryResult<AnswerOn> {
+        match (&self.confirmation_id, &self.idempotency_key) {
+            (Some(confirmation), None) => Ok(AnswerOn::Confirmation(confirmation.clone())),
+            (None, Some(key)) => Ok(AnswerOn::Claim(key.clone())),
+            _ => Err(DbError::DeserializationError(format!("the answer of {} has no place", self.refund_id).into())),
+        }
+    }
+
     /// As callers see it, with what is left of its order.
     pub fn view(self, remaining_refundable: Money) -> QueryResult<Refund> {
         Ok(Refund {

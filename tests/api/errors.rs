@@ -86,6 +86,14 @@ async fn provoke(code: Code) -> Got {
             let order = shopper.ordered("k", &mugs()).await;
             app.caller(SUPPORT).refund("r", &refund(&order, "99.00", "USD")).await
         }
+        Code::EqualRefundMade => {
+            let order = shopper.ordered("k", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
+            let large = refund(&order, "101.00", "USD");
+            let offers = [app.caller(SUPPORT).refund("a", &large).await, app.caller(SUPPORT).refund("b", &large).await];
+            let [a, b] = offers.map(|offer| offer.json()["confirmation_id"].as_str().unwrap().to_owned());
+            assert_eq!(app.caller(APPROVER).confirm_refund(&a).await.status, 200);
+            app.caller(APPROVER).confirm_refund(&b).await
+        }
         Code::RefundDeclined => {
             let order = shopper.ordered("k", &pay("pm_sandbox_refund_declined")).await;
             app.caller(SUPPORT).refund("r", &refund(&order, "1.00", "USD")).await

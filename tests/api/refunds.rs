@@ -217,6 +217,7 @@ async fn f01_twenty_parallel_refunds_of_15_against_100_are_six() {
     for refused in got.iter().filter(|got| got.status != 201) {
         let problem = refused.assert_problem(409, "refund_exceeds_remaining");
         assert_eq!(problem["remaining_refundable"]["amount"], "10.00");
+        assert_eq!(problem["recovery"], "ask_human");
     }
     for (key, got) in keys.iter().zip(&got) {
         app.caller(SUPPORT).refund(key, &fifteen).await.assert_replay_of(got);
@@ -267,6 +268,37 @@ async fn the_threshold_is_cumulative_so_that_splitting_does_not_get_round_it() {
     // What is only offered counts too.
     assert_eq!(both.json()["remaining_refundable"]["amount"], "19.99");
     support.refund("5", &refund(&order, "20.00", "USD")).await.assert_problem(409, "refund_exceeds_remaining");
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_that_no_longer_fits_is_told_that_it_may_be_one() {
+    let app = TestApp::start().await;
+    let order = hundred(&app, "o").await;
+    let sixty = refund(&order, "60.00", "USD");
+    let first = app.caller(SUPPORT).refund("r", &sixty).await.json();
+    let problem = app.caller(SUPPORT).refund("fresh", &sixty).await.assert_problem(409, "refund_exceeds_remaining");
+    assert_eq!((&problem["similar"], &problem["recovery"]), (&json!([first["refund_id"]]), &json!("ask_human")));
+    assert!(problem["detail"].as_str().unwrap().contains("if this is a repeat, you are done"));
+    assert_eq!(app.given_back(), (1, 6000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_equal_offers_the_second_is_not_confirmed_blindly_when_the_first_was_made() {
+    let app = TestApp::start().await;
+    let order = app.shopper().ordered("o", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
+    let (support, large) = (app.caller(SUPPORT), refund(&order, "101.00", "USD"));
+    let (a, b) = (confirmation(&support.refund("a", &large).await), confirmation(&support.refund("b", &large).await));
+    let made = support.confirm_refund(&a).await.json();
+    let problem = support.confirm_refund(&b).await.assert_problem(409, "equal_refund_made");
+    assert_eq!(problem["similar"], json!([made["refund_id"]]));
+    assert_eq!(support.get(&format!("/confirmations/{b}")).await.json()["status"], "pending");
+    assert_eq!(app.given_back(), (1, 10100));
+    // Whoever wants a second one asks anew, is shown the first, and confirms that.
+    assert_eq!(support.delete(&format!("/confirmations/{b}")).await.status, 204);
+    let again = support.refund("c", &large).await;
+    assert_eq!(again.json()["similar"], json!([made["refund_id"]]));
+    assert_eq!(support.confirm_refund(&confirmation(&again)).await.status, 200);
     app.assert_consistent();
 }
 
@@ -524,6 +556,7 @@ async fn a_late_retry_of_a_refund_or_of_a_refused_one_is_410_and_never_money() {
     let second = Duration::from_secs(1);
     let app = TestApp::with(|config| {
         config.settings.retention = Retention { money: second, other: second };
+        config.settings.refunds.thresholds = Thresholds::parse("USD:10.00").unwrap();
         without_lookalikes(config);
     })
     .await;
@@ -533,13 +566,10 @@ async fn a_late_retry_of_a_refund_or_of_a_refused_one_is_410_and_never_money() {
         ("made", refund(&order, "10.00", "USD"), 201),
         ("too-much", refund(&order, "1000.00", "USD"), 409),
         ("declined", refund(&declined, "1.00", "USD"), 402),
-        ("offered", refund(&order, "10.00", "USD"), 202),
+        ("offered", refund(&order, "90.00", "USD"), 202),
     ];
     let mut firsts = Vec::new();
     for (key, body, status) in &calls {
-        if *key == "offered" {
-            continue;
-        }
         let got = app.caller(SUPPORT).refund(key, body).await;
         assert_eq!(got.status, *status, "{}", got.text());
         app.caller(SUPPORT).refund(key, body).await.assert_replay_of(&got);
@@ -551,7 +581,7 @@ async fn a_late_retry_of_a_refund_or_of_a_refused_one_is_410_and_never_money() {
             let problem = app.caller(SUPPORT).refund(key, body).await.assert_problem(410, "idempotency_key_expired");
             let named = problem["resource"].as_str();
             match *key {
-                "made" => assert_eq!(named, first.header("Location"), "{sweep} the sweep"),
+                "made" | "offered" => assert_eq!(named, first.header("Location"), "{sweep} the sweep"),
                 "declined" => assert_eq!(
                     named,
                     Some(format!("/refunds/{}", first.json()["refund_id"].as_str().unwrap()).as_str())

@@ -112,6 +112,9 @@ pub struct Facts {
     /// What can still be refunded of the order, after this call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_refundable: Option<Money>,
+    /// Equal refunds of the order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub similar: Vec<RefundId>,
     /// The refund that the confirmation holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refund: Option<RefundRequest>,

@@ -205,13 +205,27 @@ impl Problem {
 
 /// What can't be given back.
 impl Problem {
-    pub fn refund_exceeds_remaining(remaining: Money) -> Self {
-        let detail = format!(
-            "Nothing was refunded. {remaining} {} can still be refunded of this order; what other refunds reserve may come \
-             free again. Ask for no more than that, under a new key.",
-            remaining.currency().as_str()
-        );
-        Self::new(Code::RefundExceedsRemaining, detail).with(|facts| facts.remaining_refundable = Some(remaining))
+    /// `similar` are equal refunds of the order: the caller may have what it asks for.
+    pub fn refund_exceeds_remaining(remaining: Money, similar: Vec<RefundId>) -> Self {
+        let left = format!("{remaining} {} is left of this order", remaining.currency().as_str());
+        let detail = match similar.is_empty() {
+            true => format!("This call refunded nothing: {left}. A person has to say whether less is wanted."),
+            false => format!(
+                "This call refunded nothing: {left}. An equal refund was made or is under way (`similar`): if this is a \
+                 repeat, you are done. A person has to say whether another one is wanted."
+            ),
+        };
+        Self::new(Code::RefundExceedsRemaining, detail)
+            .with(|facts| (facts.remaining_refundable, facts.similar) = (Some(remaining), similar))
+    }
+
+    pub fn equal_refund_made(similar: Vec<RefundId>) -> Self {
+        Self::new(
+            Code::EqualRefundMade,
+            "An equal refund of this order was made after this one was offered (`similar`). No money moved now; this is \
+             still pending. If it was a repeat, cancel it. If a second refund is wanted, cancel it and ask anew.",
+        )
+        .with(|facts| facts.similar = similar)
     }
 
     pub fn refund_in_other_currency(currency: Currency) -> Self {
@@ -284,7 +298,8 @@ impl Problem {
     pub fn approver_must_differ() -> Self {
         Self::new(
             Code::ApproverMustDiffer,
-            "You proposed this refund: another actor of your account has to confirm it. It is unchanged.",
+            "You proposed this refund: only another actor of your account can confirm it. GET /confirmations/{id} shows \
+             where it stands.",
         )
     }
 
@@ -335,7 +350,7 @@ impl Problem {
         Self::new(
             Code::OutcomeUnknown,
             "The payment provider was asked and its answer is not known yet: the money may have moved. Send the same \
-             request again; it will be settled, and never moves twice.",
+             request again, with the same key (a confirm: to the same path); it will be settled, and never moves twice.",
         )
         .after(wait)
     }
