@@ -40,7 +40,7 @@ impl App {
                 .await
                 .map_err(|problem| format!("{problem} {}", problem.cause.as_deref().unwrap_or("")))?;
         }
-        let sandbox = Sandbox::open(&config.sandbox, config.sandbox_delay, config.clock)?;
+        let sandbox = Sandbox::open(&config.sandbox, config.store.postgres, config.sandbox_delay, config.clock)?;
         let context = Context {
             store,
             provider: Arc::new(sandbox),

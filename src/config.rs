@@ -2,6 +2,8 @@
 //! line on stderr and exit code 2.
 
 use crate::clock::Clock;
+use crate::database::DatabaseUrl;
+use crate::database::postgres::PostgresSettings;
 use crate::domain::actor::{Scope, Scopes};
 use crate::domain::ids::ActorId;
 use crate::domain::refund::{Approver, RefundPolicy, Thresholds};
@@ -11,7 +13,6 @@ use crate::operations::authenticate::DemoActors;
 use crate::store::StoreConfig;
 use clap::{Args, Parser, Subcommand};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Parser)]
@@ -102,16 +103,28 @@ pub struct ServeArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct DatabaseArgs {
-    /// `sqlite://` and a path. `DATABASE_URL` works too. [default: sqlite://data/countersign.db]
-    #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_parser = sqlite_path)]
-    pub database_url: Option<PathBuf>,
+    /// `sqlite://` and a path, or `postgres://user:password@host/database`. `DATABASE_URL` works too. [default:
+    /// sqlite://data/countersign.db]
+    #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_parser = database_url)]
+    pub database_url: Option<DatabaseUrl>,
+    /// PostgreSQL: connections of this instance. A transaction takes milliseconds: a few times the database's cores, over all
+    /// instances, keep it busy.
+    #[arg(long, env = "COUNTERSIGN_DATABASE_CONNECTIONS", default_value = "16", value_parser = clap::value_parser!(u32).range(2..=500))]
+    pub database_connections: u32,
+    /// PostgreSQL: how long to wait for a row that another transaction has. A duplicate that waits longer is told that the first
+    /// is still running.
+    #[arg(long, env = "COUNTERSIGN_DATABASE_LOCK_TIMEOUT", default_value = "2s", value_parser = span)]
+    pub database_lock_timeout: Duration,
+    /// PostgreSQL: how long one statement may take. The longest is a search; a purchase's take a millisecond.
+    #[arg(long, env = "COUNTERSIGN_DATABASE_STATEMENT_TIMEOUT", default_value = "10s", value_parser = span)]
+    pub database_statement_timeout: Duration,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct SandboxArgs {
     /// The sandbox provider's own ledger.
-    #[arg(long, env = "COUNTERSIGN_SANDBOX_URL", default_value = "sqlite://data/sandbox.db", value_parser = sqlite_path)]
-    pub sandbox_url: PathBuf,
+    #[arg(long, env = "COUNTERSIGN_SANDBOX_URL", default_value = "sqlite://data/sandbox.db", value_parser = database_url)]
+    pub sandbox_url: DatabaseUrl,
 }
 
 #[derive(Debug, Args)]
@@ -153,16 +166,18 @@ pub enum ActorCommand {
 }
 
 impl DatabaseArgs {
-    pub fn path(&self) -> Result<PathBuf, String> {
-        match (&self.database_url, std::env::var("DATABASE_URL")) {
-            (Some(path), _) => Ok(path.clone()),
-            (None, Ok(url)) => sqlite_path(&url).map_err(|e| format!("DATABASE_URL: {e}")),
-            (None, Err(_)) => Ok(PathBuf::from("data/countersign.db")),
-        }
-    }
-
     pub fn store(&self, write_batch: usize) -> Result<StoreConfig, String> {
-        Ok(StoreConfig { path: self.path()?, write_batch })
+        let url = match (&self.database_url, std::env::var("DATABASE_URL")) {
+            (Some(url), _) => url.clone(),
+            (None, Ok(url)) => database_url(&url).map_err(|e| format!("DATABASE_URL: {e}"))?,
+            (None, Err(_)) => DatabaseUrl::Sqlite("data/countersign.db".into()),
+        };
+        let postgres = PostgresSettings {
+            connections: self.database_connections,
+            lock_timeout: self.database_lock_timeout,
+            statement_timeout: self.database_statement_timeout,
+        };
+        Ok(StoreConfig { url, write_batch, postgres })
     }
 }
 
@@ -172,7 +187,7 @@ pub struct Config {
     pub bind: SocketAddr,
     pub demo: DemoActors,
     pub store: StoreConfig,
-    pub sandbox: PathBuf,
+    pub sandbox: DatabaseUrl,
     pub sandbox_delay: Duration,
     pub settings: Settings,
     pub shutdown_grace: Duration,
@@ -185,8 +200,10 @@ impl ServeArgs {
             return Err("--lease must be at least twice --provider-timeout".into());
         }
         let store = self.database.store(usize::from(self.write_batch))?;
-        if std::path::absolute(&store.path).ok() == std::path::absolute(&self.sandbox.sandbox_url).ok() {
-            return Err("--database-url and --sandbox-url must be two files: the provider's books are its own".into());
+        if same(&store.url, &self.sandbox.sandbox_url) {
+            return Err(
+                "--database-url and --sandbox-url must be two databases: the provider's books are its own".into()
+            );
         }
         if self.demo && !self.bind.ip().is_loopback() {
             return Err("--demo admits keys that everybody knows: it binds loopback addresses only".into());
@@ -221,11 +238,16 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| "the name has no address".into())
 }
 
-fn sqlite_path(url: &str) -> Result<PathBuf, String> {
-    match url.split_once("://") {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
-        Some(("postgres" | "postgresql", _)) => Err("this version has the embedded database only (sqlite://…)".into()),
-        _ => Err("expected sqlite:// and a path".into()),
+fn database_url(url: &str) -> Result<DatabaseUrl, String> {
+    DatabaseUrl::parse(url).ok_or_else(|| "expected sqlite:// and a path, or postgres://…".into())
+}
+
+fn same(one: &DatabaseUrl, other: &DatabaseUrl) -> bool {
+    match (one, other) {
+        (DatabaseUrl::Sqlite(one), DatabaseUrl::Sqlite(other)) => {
+            std::path::absolute(one).ok() == std::path::absolute(other).ok()
+        }
+        (one, other) => one == other,
     }
 }
 

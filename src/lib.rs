@@ -3,6 +3,7 @@
 pub mod app;
 pub mod clock;
 pub mod config;
+pub mod database;
 mod demo;
 pub mod domain;
 pub mod effects;
@@ -10,6 +11,5 @@ pub mod failpoints;
 pub mod http;
 pub mod operations;
 pub mod payments;
-mod sqlite;
 pub mod store;
 pub mod workers;

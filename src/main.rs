@@ -65,12 +65,11 @@ async fn serve(args: Box<ServeArgs>) -> Result<(), Failure> {
         .with_target(false)
         .init();
     let config = args.config().map_err(Failure::Usage)?;
-    let database = config.store.path.display().to_string();
+    let database = config.store.url.to_string();
     let app = App::build(config).await.map_err(Failure::Failed)?;
     let address = app.address;
-    let mut greeting = format!(
-        "countersign: listening on http://{address}, database sqlite://{database}, docs http://{address}/docs\n"
-    );
+    let mut greeting =
+        format!("countersign: listening on http://{address}, database {database}, docs http://{address}/docs\n");
     if args.demo {
         greeting += &format!("try it:  {}\n", sample_call(&address.to_string()));
     }
@@ -97,9 +96,10 @@ fn openapi() -> Result<(), Failure> {
 }
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let database = args.database.path().map_err(Failure::Usage)?;
-    let report = check::check(&database, || sandbox::books(&args.sandbox.sandbox_url), Clock::System.now())
-        .map_err(Failure::Usage)?;
+    let store = args.database.store(1).map_err(Failure::Usage)?;
+    let report =
+        check::check(&store, || sandbox::books(&args.sandbox.sandbox_url, store.postgres), Clock::System.now())
+            .map_err(Failure::Usage)?;
     for finding in &report.findings {
         println!("{finding}");
     }

@@ -29,6 +29,7 @@ fn update_all(db: &mut Db, author: &Call, batch: &BatchUpdate, now: Timestamp) -
     let due = confirmations::due_holding(db, &ids, &[], now)?;
     expire::expire(db, &due, now)?;
 
+    products::lock(db, &ids)?;
     let found = products::find_listed(db, &ids)?;
     let decided: Vec<_> = batch.updates.iter().map(|update| change(update, found.get(&update.product_id))).collect();
     let stopped = batch.mode == BatchMode::Atomic && decided.iter().any(Result::is_err);

@@ -28,6 +28,11 @@ pub trait TwoStep: 'static {
     /// The confirmation, if this caller may confirm it. Anybody else's looks like none.
     fn find(db: &mut Db, caller: &Caller, id: &ConfirmationId, settings: Settings) -> Result<Confirmation, Problem>;
 
+    /// Locks that have to be taken before the confirmation's.
+    fn lock(_: &mut Db, _: &Confirmation) -> Result<(), Problem> {
+        Ok(())
+    }
+
     /// The end of phase 1, when the confirmation is committing: writes down what the provider is to be asked. Where nobody
     /// has to be asked, settles it.
     fn start(
@@ -159,6 +164,7 @@ fn begin<T: TwoStep>(db: &mut Db, confirm: &Confirm, asking: &Asking, now: Times
         return Err(Problem::confirmation_expired());
     }
     let key_expires_at = claim(db, confirm, asking.settings, now)?;
+    T::lock(db, &confirmation)?;
     commit(db, &confirmation, now)?;
     let next = T::start(db, &confirmation, &confirm.call.request_id, asking, now)?;
     Ok(Begun { next, key_expires_at })

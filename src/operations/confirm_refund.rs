@@ -1,6 +1,7 @@
 //! The second step of a high-stakes refund: gives back what was reserved. Who takes it is the policy's word.
 
 use super::confirm::{TwoStep, confirm};
+use super::get_order::require_visible;
 use super::issue_refund::{LOOKALIKE_WAIT, send};
 use super::phases::{Asking, Next};
 use super::{Call, Context, Reply, Settings};
@@ -13,7 +14,7 @@ use crate::domain::operation::Operation;
 use crate::domain::refund::{Approver, RefundOffer, RefundPolicy, RefundRequest};
 use crate::domain::time::Timestamp;
 use crate::store::refunds::{self, AnswerOn, RefundRow};
-use crate::store::{Db, confirmations, holds};
+use crate::store::{Db, confirmations, holds, orders};
 
 pub async fn confirm_refund(
     context: &Context,
@@ -37,8 +38,22 @@ impl TwoStep for ConfirmRefund {
             Standing::Proposer if approver == Approver::Other && found.offer.purpose() == Purpose::Refund => {
                 Err(Problem::approver_must_differ())
             }
-            Standing::Proposer | Standing::Approver => Ok(found),
+            Standing::Proposer => {
+                if let Offer::Refund(offer) = &found.offer {
+                    require_visible(db, caller, &offer.refund.order_id)?; // as when it was proposed, also for a replay
+                }
+                Ok(found)
+            }
+            Standing::Approver => Ok(found),
             Standing::Stranger => Err(Problem::not_found("confirmation")),
+        }
+    }
+
+    /// Of its order: equal refunds come one after the other.
+    fn lock(db: &mut Db, confirmation: &Confirmation) -> Result<(), Problem> {
+        match &confirmation.offer {
+            Offer::Refund(offer) => Ok(orders::lock(db, &offer.refund.order_id)?),
+            Offer::Checkout(_) => Ok(()),
         }
     }
 
@@ -58,7 +73,9 @@ impl TwoStep for ConfirmRefund {
         refuse_repeats(db, offer, asking.settings.refunds, now)?;
         let by = AnswerOn::Confirmation(id.clone());
         let refund = RefundRow::pending(&offer.refund, confirmation.actor.clone(), by, now);
-        holds::hand_over(db, id)?;
+        if holds::hand_over(db, id)? != 1 {
+            return Err(Problem::internal(format!("{id} reserves nothing")));
+        }
         let attempt = send(db, &refund, offer.refund.amount, asking, now)?;
         confirmations::set_refund(db, id, &refund.refund_id)?;
         Ok(Next::Ask(attempt))

@@ -2,7 +2,7 @@
 //! or one that looks like a repeat under a new key, becomes a confirmation instead, and nothing moves until somebody
 //! confirms.
 
-use super::get_order::find_visible;
+use super::get_order::require_visible;
 use super::once::{self, Found, IN_FLIGHT_WAIT, Keyed};
 use super::phases::{self, Asking, Attempt, Begun, Next, Settled};
 use super::propose_checkout::refuse_too_many;
@@ -38,12 +38,16 @@ struct Issue {
 pub async fn issue_refund(context: &Context, call: Call, request: RefundRequest) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::IssueRefund, &[], &request);
     let keyed = Keyed::of(&call, Operation::IssueRefund, fingerprint).ok_or_else(Problem::key_required)?;
-    let lookup = keyed.clone();
-    if let Found::Answered(reply) = context.store.read(move |db, now| once::find(db, &lookup, now)).await? {
+    let issue = Issue { call, request, keyed };
+    let lookup = issue.clone();
+    let found = context.store.read(move |db, now| {
+        require_visible(db, &lookup.call.caller, &lookup.request.order_id)?; // also for a replay
+        once::find(db, &lookup.keyed, now)
+    });
+    if let Found::Answered(reply) = found.await? {
         return Ok(reply);
     }
-    let request_id = call.request_id.clone();
-    let issue = Issue { call, request, keyed };
+    let request_id = issue.call.request_id.clone();
     let begin = move |db: &mut Db, asking: &Asking, now| begin(db, &issue, asking, now);
     context.tasks.run(phases::run(context.clone(), begin, request_id)).await
 }
@@ -94,6 +98,7 @@ enum Started {
 
 fn start(db: &mut Db, issue: &Issue, claim: &Claim, asking: &Asking, now: Timestamp) -> Result<Started, Problem> {
     let Issue { call, request, .. } = issue;
+    orders::lock(db, &request.order_id)?;
     free_what_is_due(db, &request.order_id, now)?;
     let offer = offer(db, &call.caller, request, asking.settings.refunds, now)?;
     if !offer.takes_confirmation() {
@@ -110,20 +115,21 @@ pub(super) fn offer(
     policy: RefundPolicy,
     now: Timestamp,
 ) -> Result<RefundOffer, Problem> {
-    let order = find_visible(db, caller, &request.order_id, now)?;
-    if request.amount.currency() != order.total.currency() {
-        return Err(Problem::refund_in_other_currency(order.total.currency()));
+    require_visible(db, caller, &request.order_id)?;
+    let money = orders::refundable(db, &request.order_id, now)?;
+    let (total, remaining) = (money.total, money.remaining());
+    if request.amount.currency() != total.currency() {
+        return Err(Problem::refund_in_other_currency(total.currency()));
     }
     let similar = match policy.looks_for_repeats() {
         true => refunds::similar(db, &request.order_id, request.amount, now.before(policy.lookalike_window))?,
         false => Vec::new(),
     };
-    let remaining = order.remaining_refundable;
     let Ok(remaining_refundable) = remaining.minus(request.amount) else {
         return Err(Problem::refund_exceeds_remaining(remaining, similar));
     };
     let mut because = Vec::new();
-    if policy.thresholds.of(order.total.currency()).minor() < order.total.minor() - remaining_refundable.minor() {
+    if policy.thresholds.of(total.currency()).minor() < total.minor() - remaining_refundable.minor() {
         because.push(Because::Threshold);
     }
     if !similar.is_empty() {

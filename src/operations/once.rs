@@ -12,8 +12,8 @@ use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
 use crate::effects::{Retention, RetentionClass};
 use crate::failpoints;
-use crate::store::Db;
 use crate::store::claims::{self, Claim};
+use crate::store::{Db, is_lock_timeout};
 use std::time::Duration;
 
 /// When to ask again about a call that is still running.
@@ -116,7 +116,12 @@ pub fn claim(db: &mut Db, keyed: &Keyed, retention: Retention, now: Timestamp) -
         answer_body: None,
         answer_location: None,
     };
-    Ok(claims::claim(db, &claim)?.then_some(claim))
+    match claims::claim(db, &claim) {
+        Ok(claimed) => Ok(claimed.then_some(claim)),
+        // The first call with this key has it, and takes longer than we wait.
+        Err(error) if is_lock_timeout(&error) => Err(Problem::key_in_flight(IN_FLIGHT_WAIT)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Where a claim stands.
@@ -134,7 +139,8 @@ pub fn standing(claim: &Claim, now: Timestamp) -> Standing {
     let over = now >= claim.expires_at || claim.is_swept();
     match claim.operation.profile().retention {
         RetentionClass::Other if over => Standing::Forgotten,
-        RetentionClass::Money if over => Standing::Expired,
+        // What isn't decided yet is never too old to be settled.
+        RetentionClass::Money if over && claim.is_answered() => Standing::Expired,
         RetentionClass::Other | RetentionClass::Money => claim.answer().map_or(Standing::Open, Standing::Answered),
     }
 }

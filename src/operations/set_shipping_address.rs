@@ -2,7 +2,7 @@
 //! already. What it can't tell by itself is a late repeat from a new intent: with a key, a late retry of an old PUT
 //! replays its answer and doesn't overwrite a newer address.
 
-use super::get_order::find_visible;
+use super::get_order::{find_visible, require_visible};
 use super::once::{Keyed, once};
 use super::{Call, Context, Reply};
 use crate::domain::actor::Caller;
@@ -30,7 +30,9 @@ pub async fn set_shipping_address(
 ) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::SetShippingAddress, &[id.as_str()], &address);
     let keyed = Keyed::of(&call, Operation::SetShippingAddress, fingerprint).map(|keyed| keyed.about(id.path()));
-    let caller = call.caller.clone();
+    let (caller, order) = (call.caller.clone(), id.clone());
+    let visible = caller.clone();
+    context.store.read(move |db, _| require_visible(db, &visible, &order)).await?; // also for a replay
     let effect = move |db: &mut Db, now| set(db, &caller, &id, &address, now);
     once(context, call, keyed, effect).await
 }

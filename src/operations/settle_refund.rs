@@ -16,6 +16,7 @@ pub fn settle_refund(
     request_id: &str,
     now: Timestamp,
 ) -> Result<Option<Answer>, Problem> {
+    orders::lock(db, &refund.order_id)?;
     if !refunds::decide(db, &refund.refund_id, decision, now)? {
         return Ok(None);
     }

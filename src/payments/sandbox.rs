@@ -1,21 +1,24 @@
-//! The sandbox provider: a durable ledger in its own database file, idempotency of its own, and faults on demand, by
+//! The sandbox provider: a durable ledger in its own database, idempotency of its own, and faults on demand, by
 //! payment method. It runs in this process and shares nothing else with it.
 
 use super::{Answering, Booking, Found, Outcome, PaymentProvider};
 use crate::clock::Clock;
+use crate::database::postgres::{End, Postgres, PostgresSettings};
+use crate::database::{DatabaseUrl, Db, on, sqlite};
+use crate::domain::error::Problem;
 use crate::domain::money::Currency;
 use crate::domain::payment::{Charge, Decision, GiveBack, PaymentMethod, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::domain::words::words;
-use crate::{failpoints, sqlite};
+use crate::failpoints;
 use diesel::prelude::*;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sandbox");
+const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sandbox_sqlite");
+const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sandbox_postgres");
 /// Why the declining methods decline.
 const DECLINE_REASON: &str = "insufficient_funds";
 /// Why a refund is declined that its charge doesn't cover.
@@ -155,22 +158,38 @@ impl Entry {
 }
 
 pub struct Sandbox {
-    conn: Arc<Mutex<SqliteConnection>>,
+    books: Books,
     delay: Duration,
     clock: Clock,
 }
 
+/// The sandbox takes one request at a time.
+#[derive(Clone)]
+enum Books {
+    Sqlite(Arc<Mutex<SqliteConnection>>),
+    Postgres(Postgres),
+}
+
 impl Sandbox {
     /// `delay` is what the slow method waits before it answers.
-    pub fn open(path: &Path, delay: Duration, clock: Clock) -> Result<Self, String> {
-        sqlite::create(path, MIGRATIONS)?;
-        let conn = Arc::new(Mutex::new(sqlite::open(path)?));
-        Ok(Self { conn, delay, clock })
+    pub fn open(url: &DatabaseUrl, settings: PostgresSettings, delay: Duration, clock: Clock) -> Result<Self, String> {
+        let books = match url {
+            DatabaseUrl::Sqlite(path) => {
+                sqlite::create(path, SQLITE_MIGRATIONS)?;
+                Books::Sqlite(Arc::new(Mutex::new(sqlite::open(path)?)))
+            }
+            DatabaseUrl::Postgres(url) => {
+                let postgres = Postgres::open(url, settings);
+                postgres.migrate(POSTGRES_MIGRATIONS)?;
+                Books::Postgres(postgres)
+            }
+        };
+        Ok(Self { books, delay, clock })
     }
 
     async fn receive(&self, key: &ProviderKey, request: &str) -> Result<Decision, String> {
         let (key, request) = (key.clone(), request.to_owned());
-        match self.ledger(move |conn, now| receive(conn, &key, &request, now)).await? {
+        match self.ledger(move |db, now| receive(db, &key, &request, now)).await? {
             Received::Malformed(why) => Err(format!("400: {why}")),
             Received::OtherRequest => Err("400: the key belongs to another request".into()),
             Received::Known(decision) => Ok(decision),
@@ -196,18 +215,17 @@ impl Sandbox {
     /// The answer of a look-up. A request under way isn't seen by it, and lands right after.
     async fn look_up(&self, key: &ProviderKey) -> Result<Found, String> {
         let key = key.clone();
-        self.ledger(move |conn, now| {
-            if let Some(entry) = entry(conn, &key)? {
+        self.ledger(move |db, now| {
+            if let Some(entry) = entry(db, &key)? {
                 return Ok(Found::Decided(entry.decision()));
             }
-            let landed: Option<String> = diesel::delete(under_way::table.find(&key))
-                .returning(under_way::request)
-                .get_result(conn)
-                .optional()?;
+            let landed: Option<String> = on!(db, |conn| {
+                diesel::delete(under_way::table.find(&key)).returning(under_way::request).get_result(conn).optional()
+            })?;
             if let Some(request) = landed.as_deref()
                 && let Ok(read) = serde_json::from_str(request)
             {
-                book(conn, &key, request, &read, now)?;
+                book(db, &key, request, &read, now)?;
             }
             Ok(Found::NotSeen)
         })
@@ -217,24 +235,43 @@ impl Sandbox {
     async fn ledger<T, F>(&self, job: F) -> Result<T, String>
     where
         T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection, Timestamp) -> QueryResult<T> + Send + 'static,
+        F: FnOnce(&mut Db, Timestamp) -> QueryResult<T> + Send + 'static,
     {
-        let (conn, now) = (self.conn.clone(), self.clock.now());
-        let work = tokio::task::spawn_blocking(move || {
-            // A panic in here leaves no transaction open: diesel rolls it back.
-            let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
-            conn.immediate_transaction(|conn| job(conn, now))
+        let (books, now) = (self.books.clone(), self.clock.now());
+        let work = tokio::task::spawn_blocking(move || match books {
+            Books::Sqlite(conn) => {
+                // A panic in here leaves no transaction open: diesel rolls it back.
+                let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+                conn.immediate_transaction(|conn| job(&mut Db::Sqlite(conn), now)).map_err(|e| format!("500: {e}"))
+            }
+            Books::Postgres(postgres) => {
+                let alone = |db: &mut Db| {
+                    db.execute("LOCK TABLE attempts IN EXCLUSIVE MODE")?;
+                    Ok::<T, Problem>(job(db, now)?)
+                };
+                match postgres.write(alone) {
+                    End::Done(done) => Ok(done),
+                    End::NotBegun(problem) | End::RolledBack(problem) | End::Unknown(problem) => {
+                        Err(format!("500: {}", problem.cause.unwrap_or(problem.detail)))
+                    }
+                }
+            }
         });
-        work.await.map_err(|e| e.to_string())?.map_err(|e| format!("500: {e}"))
+        work.await.map_err(|e| e.to_string())?
     }
 }
 
-/// The ledger in a file, for checking it. Changes nothing.
-pub fn books(path: &Path) -> Result<Vec<Booking>, String> {
-    let entries: Vec<Entry> = ledger::table
-        .select(Entry::as_select())
-        .load(&mut sqlite::open_existing(path)?)
-        .map_err(|e| format!("{}: {e}", path.display()))?;
+/// The ledger, for checking it. Changes nothing.
+pub fn books(url: &DatabaseUrl, settings: PostgresSettings) -> Result<Vec<Booking>, String> {
+    let all = |db: &mut Db| on!(db, |conn| ledger::table.select(Entry::as_select()).load(conn));
+    let entries: Vec<Entry> = match url {
+        DatabaseUrl::Sqlite(path) => {
+            all(&mut Db::Sqlite(&mut sqlite::open_existing(path)?)).map_err(|e| format!("{url}: {e}"))?
+        }
+        DatabaseUrl::Postgres(address) => Postgres::open(address, settings)
+            .read(|db| Ok(all(db)?))
+            .map_err(|problem| format!("{url}: {}", problem.cause.unwrap_or(problem.detail)))?,
+    };
     let booking = |entry: Entry| Booking {
         status: entry.outcome.status(),
         refund_of: entry.refund_of,
@@ -304,37 +341,37 @@ enum Received {
     },
 }
 
-fn receive(conn: &mut SqliteConnection, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Received> {
+fn receive(db: &mut Db, key: &ProviderKey, request: &str, now: Timestamp) -> QueryResult<Received> {
     let read: Request = match serde_json::from_str(request) {
         Ok(read) => read,
         Err(error) => return Ok(Received::Malformed(error.to_string())),
     };
-    let attempt = count(conn, key)?;
-    match entry(conn, key)? {
+    let attempt = count(db, key)?;
+    match entry(db, key)? {
         Some(entry) if entry.request != request => return Ok(Received::OtherRequest),
         Some(entry) => return Ok(Received::Known(entry.decision())),
         None => {}
     }
-    let fault = if attempt == 1 { fault_of(conn, &read)? } else { Fault::None };
+    let fault = if attempt == 1 { fault_of(db, &read)? } else { Fault::None };
     match fault {
         Fault::TimeoutBefore | Fault::ErrorBefore => Ok(Received::Lost(fault)),
         Fault::ArrivesLate => {
             let row = (under_way::provider_key.eq(key), under_way::request.eq(request));
-            diesel::insert_into(under_way::table).values(row).execute(conn)?;
+            on!(db, |conn| diesel::insert_into(under_way::table).values(row).execute(conn))?;
             Ok(Received::Lost(fault))
         }
         Fault::None | Fault::Declined | Fault::Slow | Fault::TimeoutAfter | Fault::ErrorAfter => {
-            Ok(Received::Booked { decision: book(conn, key, request, &read, now)?, fault })
+            Ok(Received::Booked { decision: book(db, key, request, &read, now)?, fault })
         }
     }
 }
 
 /// The payment method decides: for a refund, that of its charge.
-fn fault_of(conn: &mut SqliteConnection, request: &Request) -> QueryResult<Fault> {
+fn fault_of(db: &mut Db, request: &Request) -> QueryResult<Fault> {
     Ok(match request {
         Request::Charge { payment_method, .. } => payment_method.faults().0,
         Request::Refund { charge, .. } => {
-            match entry(conn, charge)?.and_then(|charge| serde_json::from_str(&charge.request).ok()) {
+            match entry(db, charge)?.and_then(|charge| serde_json::from_str(&charge.request).ok()) {
                 Some(Request::Charge { payment_method, .. }) => payment_method.faults().1,
                 Some(Request::Refund { .. }) | None => Fault::None,
             }
@@ -343,30 +380,26 @@ fn fault_of(conn: &mut SqliteConnection, request: &Request) -> QueryResult<Fault
 }
 
 /// Counts an attempt and returns its number, from 1.
-fn count(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<i64> {
-    diesel::insert_into(attempts::table)
-        .values((attempts::provider_key.eq(key), attempts::count.eq(1)))
-        .on_conflict(attempts::provider_key)
-        .do_update()
-        .set(attempts::count.eq(attempts::count + 1))
-        .returning(attempts::count)
-        .get_result(conn)
+fn count(db: &mut Db, key: &ProviderKey) -> QueryResult<i64> {
+    on!(db, |conn| {
+        diesel::insert_into(attempts::table)
+            .values((attempts::provider_key.eq(key), attempts::count.eq(1)))
+            .on_conflict(attempts::provider_key)
+            .do_update()
+            .set(attempts::count.eq(attempts::count + 1))
+            .returning(attempts::count)
+            .get_result(conn)
+    })
 }
 
-fn entry(conn: &mut SqliteConnection, key: &ProviderKey) -> QueryResult<Option<Entry>> {
-    ledger::table.find(key).select(Entry::as_select()).first(conn).optional()
+fn entry(db: &mut Db, key: &ProviderKey) -> QueryResult<Option<Entry>> {
+    on!(db, |conn| ledger::table.find(key).select(Entry::as_select()).first(conn).optional())
 }
 
 /// Charges or refunds. The caller has seen in the same transaction that the key isn't booked; the ledger refuses it twice.
-fn book(
-    conn: &mut SqliteConnection,
-    key: &ProviderKey,
-    text: &str,
-    request: &Request,
-    now: Timestamp,
-) -> QueryResult<Decision> {
-    let declined = fault_of(conn, request)? == Fault::Declined;
-    let decline_reason = match (declined, is_covered(conn, request)?) {
+fn book(db: &mut Db, key: &ProviderKey, text: &str, request: &Request, now: Timestamp) -> QueryResult<Decision> {
+    let declined = fault_of(db, request)? == Fault::Declined;
+    let decline_reason = match (declined, is_covered(db, request)?) {
         (true, _) => Some(DECLINE_REASON),
         (false, false) => Some(NOT_REFUNDABLE),
         (false, true) => None,
@@ -385,19 +418,21 @@ fn book(
         decline_reason: decline_reason.map(str::to_owned),
         created_at: now,
     };
-    diesel::insert_into(ledger::table).values(&entry).execute(conn)?;
+    on!(db, |conn| diesel::insert_into(ledger::table).values(&entry).execute(conn))?;
     Ok(entry.decision())
 }
 
 /// A provider gives back no more than it took, in the currency in which it took it.
-fn is_covered(conn: &mut SqliteConnection, request: &Request) -> QueryResult<bool> {
+fn is_covered(db: &mut Db, request: &Request) -> QueryResult<bool> {
     let Request::Refund { amount_minor, currency, charge } = request else { return Ok(true) };
-    let Some(taken) = entry(conn, charge)? else { return Ok(false) };
-    let given_back: Vec<i64> = ledger::table
-        .filter(ledger::refund_of.eq(charge))
-        .filter(ledger::outcome.eq(Booked::Succeeded))
-        .select(ledger::amount_minor)
-        .load(conn)?;
+    let Some(taken) = entry(db, charge)? else { return Ok(false) };
+    let given_back: Vec<i64> = on!(db, |conn| {
+        ledger::table
+            .filter(ledger::refund_of.eq(charge))
+            .filter(ledger::outcome.eq(Booked::Succeeded))
+            .select(ledger::amount_minor)
+            .load(conn)
+    })?;
     let left = taken.amount_minor - given_back.iter().sum::<i64>();
     Ok(taken.outcome == Booked::Succeeded && taken.currency == *currency && *amount_minor <= left)
 }

@@ -13,6 +13,7 @@ use crate::domain::ids::{AccountId, ActorId, ConfirmationId, OrderId, PaymentId,
 use crate::domain::money::Currency;
 use crate::domain::operation::Operation;
 use crate::domain::plan::Plan;
+use crate::domain::refund::RefundOffer;
 use crate::domain::sums::sums;
 use crate::domain::time::Timestamp;
 use diesel::prelude::*;
@@ -77,6 +78,10 @@ pub struct Books {
     pub refunds: Vec<RefundRow>,
     /// What pending refund confirmations reserve of each order.
     pub refunds_held: Vec<(ConfirmationId, OrderId, i64)>,
+    /// What each refund's confirmation offers.
+    pub refund_offers: Vec<(ConfirmationId, RefundOffer)>,
+    /// One-step refunds whose key's claim has an answer.
+    pub answered_refunds: Vec<RefundId>,
     pub discounts_held: Held<String>,
     /// Claims of local operations without an answer, and those whose answer went before its time.
     pub broken_claims: Vec<(ActorId, Operation)>,
@@ -108,6 +113,14 @@ pub fn read(db: &mut Db, provider: &[Operation], now: Timestamp) -> QueryResult<
         discounts: on!(db, |conn| discounts::table.select(Uses::as_select()).load(conn))?,
         stock_set: sums(changes.into_iter().map(|(id, before, after)| (id, after - before))),
         stock_held: sums(stock_held),
+        refund_offers: refund_offers(db)?,
+        answered_refunds: on!(db, |conn| {
+            let answered = claims::table
+                .filter(claims::actor_id.eq(refunds::actor_id))
+                .filter(claims::idempotency_key.nullable().eq(refunds::idempotency_key))
+                .filter(claims::answer_status.is_not_null());
+            refunds::table.filter(diesel::dsl::exists(answered)).select(refunds::refund_id).load(conn)
+        })?,
         refunds: on!(db, |conn| refunds::table.select(RefundRow::as_select()).load(conn))?,
         refunds_held: on!(db, |conn| {
             let row = (refund_holds::confirmation_id, refund_holds::order_id, refund_holds::amount_minor);
@@ -118,6 +131,16 @@ pub fn read(db: &mut Db, provider: &[Operation], now: Timestamp) -> QueryResult<
             claims::table.filter(unanswered.or(lost)).select((claims::actor_id, claims::operation)).load(conn)
         })?,
     })
+}
+
+fn refund_offers(db: &mut Db) -> QueryResult<Vec<(ConfirmationId, RefundOffer)>> {
+    let offers: Vec<(ConfirmationId, Json<RefundOffer>)> = on!(db, |conn| {
+        confirmations::table
+            .filter(confirmations::purpose.eq(Purpose::Refund))
+            .select((confirmations::confirmation_id, confirmations::offer))
+            .load(conn)
+    })?;
+    Ok(offers.into_iter().map(|(id, offer)| (id, offer.0)).collect())
 }
 
 fn live_plans(db: &mut Db) -> QueryResult<Vec<(ConfirmationId, Plan)>> {

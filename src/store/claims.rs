@@ -35,9 +35,13 @@ impl Claim {
         Some(Answer { status, body, location: self.answer_location.clone() })
     }
 
+    pub fn is_answered(&self) -> bool {
+        self.answer_status.is_some()
+    }
+
     /// Answered once, and the answer is no longer kept.
     pub fn is_swept(&self) -> bool {
-        self.answer_status.is_some() && self.answer_body.is_none()
+        self.is_answered() && self.answer_body.is_none()
     }
 }
 

@@ -20,6 +20,13 @@ where
     }
 }
 
+impl<T: Serialize + std::fmt::Debug> ToSql<Text, diesel::pg::Pg> for Json<T> {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, diesel::pg::Pg>) -> diesel::serialize::Result {
+        serde_json::to_writer(out, &self.0)?;
+        Ok(diesel::serialize::IsNull::No)
+    }
+}
+
 impl<T: Serialize + std::fmt::Debug> ToSql<Text, diesel::sqlite::Sqlite> for Json<T> {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, diesel::sqlite::Sqlite>) -> diesel::serialize::Result {
         out.set_value(serde_json::to_string(&self.0)?);

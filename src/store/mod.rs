@@ -1,5 +1,5 @@
-//! The only place that knows which database there is. `write` is the only way to a transaction, `read` the only way to
-//! a snapshot; both run a plain synchronous function of `&mut Db` and the time.
+//! Our data. `write` is the only way to a transaction, `read` the only way to a snapshot; both run a plain synchronous
+//! function of `&mut Db` and the time.
 
 pub mod actors;
 pub mod books;
@@ -17,110 +17,88 @@ pub mod tasks;
 mod writer;
 
 use crate::clock::Clock;
-use crate::domain::error::Problem;
+pub use crate::database::is_lock_timeout;
+pub(crate) use crate::database::on;
+use crate::database::postgres::{End, Postgres, PostgresSettings};
+use crate::database::sqlite;
+pub use crate::database::{DatabaseUrl, Db};
+use crate::domain::error::{Code, Problem};
 use crate::domain::time::Timestamp;
-use crate::sqlite;
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
+use diesel::SqliteConnection;
+use diesel::connection::Connection;
 use diesel::r2d2::{ConnectionManager, CustomizeConnection, Pool};
-use diesel::result::{DatabaseErrorKind, Error as DbError};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::Duration;
 use writer::Writer;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
+const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
+const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/postgres");
 /// Reads are short and mostly served from the page cache: a few connections keep two cores busy.
 const READERS: u32 = 4;
 /// A read that can't get a connection for so long is better refused than kept waiting.
 const READER_WAIT: Duration = Duration::from_secs(5);
-
-/// A connection inside a transaction.
-pub enum Db<'c> {
-    Sqlite(&'c mut SqliteConnection),
-}
-
-/// Runs one diesel query on whichever database there is; the query is written once and type-checked for each.
-macro_rules! on {
-    ($db:expr, |$conn:ident| $query:expr) => {
-        match $db {
-            $crate::store::Db::Sqlite(conn) => {
-                let $conn: &mut diesel::SqliteConnection = conn;
-                $query
-            }
-        }
-    };
-}
-pub(crate) use on;
-
-impl Db<'_> {
-    /// Runs a step that can be undone by itself: an error leaves no trace of it, and the transaction goes on.
-    pub fn savepoint<T, E: From<DbError>>(&mut self, step: impl FnOnce(&mut Db) -> Result<T, E>) -> Result<T, E> {
-        self.execute("SAVEPOINT step")?;
-        let result = step(self);
-        if result.is_err() {
-            self.execute("ROLLBACK TO step")?;
-        }
-        self.execute("RELEASE step")?;
-        result
-    }
-
-    fn execute(&mut self, sql: &str) -> QueryResult<()> {
-        on!(self, |conn| conn.batch_execute(sql))
-    }
-}
-
-/// What the database itself refuses is unknown to the caller; what it rejects as wrong is a fault of ours.
-impl From<DbError> for Problem {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "diesel's errors are not a closed set")]
-    fn from(error: DbError) -> Self {
-        use DatabaseErrorKind::{CheckViolation, ForeignKeyViolation, NotNullViolation, UniqueViolation};
-        match &error {
-            DbError::DatabaseError(UniqueViolation | ForeignKeyViolation | NotNullViolation | CheckViolation, _) => {
-                Problem::internal(&error)
-            }
-            DbError::DatabaseError(..) | DbError::BrokenTransactionManager => Problem::storage_unavailable(&error),
-            _ => Problem::internal(&error),
-        }
-    }
-}
+/// How often a transaction is run again that another one made fail: enough for a storm on one row, and over in a second.
+const RETRIES: u32 = 8;
+/// The first pause before that, at most; it doubles.
+const FIRST_PAUSE_MS: u64 = 4;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
-    pub path: PathBuf,
-    /// Jobs in one commit, at most. 1 turns group commit off.
+    pub url: DatabaseUrl,
+    /// Jobs in one commit, at most. 1 turns group commit off. For SQLite.
     pub write_batch: usize,
+    pub postgres: PostgresSettings,
 }
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
-    writer: std::sync::Arc<Writer>,
-    readers: Pool<ConnectionManager<SqliteConnection>>,
+    engine: Engine,
     clock: Clock,
 }
 
+#[derive(Clone)]
+enum Engine {
+    Sqlite { writer: std::sync::Arc<Writer>, readers: Pool<ConnectionManager<SqliteConnection>> },
+    Postgres(Postgres),
+}
+
 impl Store {
-    /// Opens the database, and makes it where there is none.
+    /// Opens the database, and makes what it lacks.
     pub fn open(config: &StoreConfig, clock: Clock) -> Result<Self, String> {
-        sqlite::create(&config.path, MIGRATIONS)?;
-        let writer = Writer::start(&config.path, config.write_batch, clock.clone())?;
-        Ok(Self { writer: writer.into(), readers: reader_pool(&config.path)?, clock })
+        let engine = match &config.url {
+            DatabaseUrl::Sqlite(path) => {
+                sqlite::create(path, SQLITE_MIGRATIONS)?;
+                let writer = Writer::start(path, config.write_batch, clock.clone())?;
+                Engine::Sqlite { writer: writer.into(), readers: reader_pool(path)? }
+            }
+            DatabaseUrl::Postgres(url) => {
+                let postgres = Postgres::open(url, config.postgres);
+                postgres.migrate(POSTGRES_MIGRATIONS)?;
+                Engine::Postgres(postgres)
+            }
+        };
+        Ok(Self { engine, clock })
     }
 
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Runs a job in a transaction, together with other jobs, and answers when it is committed. The job may run more
-    /// than once; it has no effect but its rows. A full queue refuses it before anything ran.
+    /// Runs a job in a transaction, and answers when it is committed. The job may run more than once; it has no effect but
+    /// its rows. A full queue refuses it before anything ran.
     pub async fn write<T, F>(&self, job: F) -> Result<T, Problem>
     where
         T: Send + 'static,
         F: Fn(&mut Db, Timestamp) -> Result<T, Problem> + Send + 'static,
     {
-        self.writer.try_run(job).await
+        match &self.engine {
+            Engine::Sqlite { writer, .. } => writer.try_run(job).await,
+            Engine::Postgres(postgres) => write_postgres(postgres.clone(), self.clock.clone(), job).await,
+        }
     }
 
     /// The same for work that has to be finished, whatever the load: waits for room in the queue.
@@ -129,7 +107,10 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut Db, Timestamp) -> Result<T, Problem> + Send + 'static,
     {
-        self.writer.run(job).await
+        match &self.engine {
+            Engine::Sqlite { writer, .. } => writer.run(job).await,
+            Engine::Postgres(postgres) => write_postgres(postgres.clone(), self.clock.clone(), job).await,
+        }
     }
 
     /// Runs a function on one snapshot, in a short transaction of its own. It can't write.
@@ -138,26 +119,82 @@ impl Store {
         T: Send + 'static,
         F: FnOnce(&mut Db, Timestamp) -> Result<T, Problem> + Send + 'static,
     {
-        let (readers, clock) = (self.readers.clone(), self.clock.clone());
-        let read = tokio::task::spawn_blocking(move || {
-            let mut conn = readers.get().map_err(Problem::overloaded)?;
-            conn.transaction(|conn| query(&mut Db::Sqlite(conn), clock.now()))
+        let (engine, clock) = (self.engine.clone(), self.clock.clone());
+        let read = tokio::task::spawn_blocking(move || match engine {
+            Engine::Sqlite { readers, .. } => {
+                let mut conn = readers.get().map_err(Problem::overloaded)?;
+                conn.transaction(|conn| query(&mut Db::Sqlite(conn), clock.now()))
+            }
+            Engine::Postgres(postgres) => postgres.read(|db| query(db, clock.now())),
         });
         read.await.map_err(Problem::internal)?
     }
 
     /// Finishes what is queued and closes the write connection. Later writes are refused.
     pub async fn close(&self) {
-        self.writer.close().await;
+        match &self.engine {
+            Engine::Sqlite { writer, .. } => writer.close().await,
+            Engine::Postgres(postgres) => postgres.close(),
+        }
     }
+}
+
+/// Runs the job again when another transaction made it fail: nothing of it is there then. What its commit came to is never
+/// guessed.
+async fn write_postgres<T, F>(postgres: Postgres, clock: Clock, job: F) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    F: Fn(&mut Db, Timestamp) -> Result<T, Problem> + Send + 'static,
+{
+    let run = move || {
+        let mut tries = 0;
+        loop {
+            let panicked = |_| Err(Problem::internal("a job panicked"));
+            let once = |db: &mut Db| catch_unwind(AssertUnwindSafe(|| job(db, clock.now()))).unwrap_or_else(panicked);
+            match postgres.write(once) {
+                End::Done(done) => return Ok(done),
+                End::RolledBack(problem) if may_pass(&problem) && tries < RETRIES => {
+                    std::thread::sleep(full_jitter(tries));
+                    tries += 1;
+                }
+                End::RolledBack(problem) if problem.code == Code::StorageUnavailable => {
+                    return Err(Problem::overloaded(problem.cause.unwrap_or_default()));
+                }
+                End::NotBegun(problem) | End::RolledBack(problem) | End::Unknown(problem) => return Err(problem),
+            }
+        }
+    };
+    tokio::task::spawn_blocking(run).await.map_err(Problem::internal)?
+}
+
+/// The database's own refusals (a deadlock, a lock that took too long), and guards that another transaction was faster to.
+fn may_pass(problem: &Problem) -> bool {
+    matches!(problem.code, Code::StorageUnavailable | Code::Overloaded)
+}
+
+/// Anywhere between nothing and a limit that doubles with every try, so that those who collided don't meet again.
+fn full_jitter(tries: u32) -> Duration {
+    let limit = FIRST_PAUSE_MS << tries.min(6);
+    let random = uuid::Uuid::new_v4().as_u128() % u128::from(limit + 1);
+    Duration::from_millis(u64::try_from(random).unwrap_or(limit))
 }
 
 /// Runs a function on one snapshot of a database that is there already, and changes nothing: neither its rows nor, as
 /// opening a [`Store`] may, its tables.
-pub fn inspect<T>(path: &Path, query: impl FnOnce(&mut Db) -> Result<T, Problem>) -> Result<T, String> {
-    let mut conn = sqlite::open_existing(path)?;
-    conn.transaction(|conn| query(&mut Db::Sqlite(conn)))
-        .map_err(|problem| format!("{}: {}", path.display(), problem.cause.unwrap_or(problem.detail)))
+pub fn inspect<T>(config: &StoreConfig, query: impl FnOnce(&mut Db) -> Result<T, Problem>) -> Result<T, String> {
+    let end = match &config.url {
+        DatabaseUrl::Sqlite(path) => {
+            let mut conn = sqlite::open_existing(path)?;
+            conn.transaction(|conn| query(&mut Db::Sqlite(conn)))
+        }
+        DatabaseUrl::Postgres(url) => Postgres::open(url, config.postgres).read(query),
+    };
+    end.map_err(|problem| {
+        let cause = problem.cause.unwrap_or(problem.detail);
+        let older = ["no such table", "no such column", "does not exist"].iter().any(|sign| cause.contains(sign));
+        let hint = if older { " (start the server once: it brings the tables up to date)" } else { "" };
+        format!("{}: {cause}{hint}", config.url)
+    })
 }
 
 #[derive(Debug)]

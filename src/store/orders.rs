@@ -74,6 +74,21 @@ pub fn find(db: &mut Db, id: &OrderId, now: Timestamp) -> QueryResult<Option<(Ac
     Ok(views(db, vec![row], now)?.pop().map(|order| (account, order)))
 }
 
+/// Keeps others from refunding this order until the transaction ends. SQLite's writer is alone anyway.
+pub fn lock(db: &mut Db, id: &OrderId) -> QueryResult<()> {
+    match db {
+        Db::Sqlite(_) => Ok(()),
+        Db::Postgres(conn) => {
+            orders::table.find(id).select(orders::order_id).for_update().first::<OrderId>(*conn).optional().map(|_| ())
+        }
+    }
+}
+
+/// Whose order it is, if there is one.
+pub fn account_of(db: &mut Db, id: &OrderId) -> QueryResult<Option<AccountId>> {
+    on!(db, |conn| orders::table.find(id).select(orders::account_id).first(conn).optional())
+}
+
 /// What the order's money is used for. Reservations of due confirmations don't count.
 pub fn refundable(db: &mut Db, id: &OrderId, now: Timestamp) -> QueryResult<Refundable> {
     let (total, refunded, reserved, currency): (i64, i64, i64, Currency) = on!(db, |conn| {

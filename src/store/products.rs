@@ -56,6 +56,21 @@ pub fn find_listed(db: &mut Db, ids: &[ProductId]) -> QueryResult<BTreeMap<Produ
     load(db, ids)?.into_iter().map(with_id).collect()
 }
 
+/// Keeps others from these products until the transaction ends, taken in the order of their ids. SQLite's writer is alone
+/// anyway.
+pub fn lock(db: &mut Db, ids: &[ProductId]) -> QueryResult<()> {
+    match db {
+        Db::Sqlite(_) => Ok(()),
+        Db::Postgres(conn) => products::table
+            .filter(products::product_id.eq_any(ids))
+            .order(products::product_id)
+            .select(products::product_id)
+            .for_update()
+            .load::<ProductId>(*conn)
+            .map(|_| ()),
+    }
+}
+
 /// Which of the catalogue's products to look at.
 #[derive(Clone, Copy, Debug)]
 pub enum Range<'a> {
@@ -95,15 +110,20 @@ pub fn list(db: &mut Db, range: Range, query: &ProductQuery, now: Timestamp) -> 
 /// The products that have this word or, unless it is a short one, a longer one that begins with it: product, word,
 /// weight. Up to `limit` of them.
 pub fn with_word(db: &mut Db, word: &str, limit: i64) -> QueryResult<Vec<(ProductId, String, i64)>> {
-    let beyond = format!("{word}{}", if is_prefix(word) { char::MAX } else { '\0' });
     on!(db, |conn| {
-        product_words::table
-            .filter(product_words::word.ge(word))
-            .filter(product_words::word.lt(beyond))
+        let mut found = product_words::table
             .order((product_words::word, product_words::product_id))
             .select((product_words::product_id, product_words::word, product_words::weight))
             .limit(limit)
-            .load(conn)
+            .into_boxed();
+        found = match is_prefix(word) {
+            true => {
+                let beyond = format!("{word}{}", char::MAX);
+                found.filter(product_words::word.ge(word)).filter(product_words::word.lt(beyond))
+            }
+            false => found.filter(product_words::word.eq(word)),
+        };
+        found.load(conn)
     })
 }
 

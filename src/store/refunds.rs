@@ -110,7 +110,10 @@ pub fn of_orders(db: &mut Db, ids: &[&OrderId]) -> QueryResult<BTreeMap<OrderId,
     Ok(by_order)
 }
 
-/// Refunds of this amount of the order that are undecided, or succeeded after a point in time, oldest first.
+/// As many equal refunds say what more would say.
+const SIMILAR: i64 = 20;
+
+/// Refunds of this amount of the order that are undecided, or succeeded after a point in time: the newest, newest first.
 pub fn similar(db: &mut Db, order: &OrderId, amount: Money, since: Timestamp) -> QueryResult<Vec<RefundId>> {
     let recent = refunds::status.eq(RefundStatus::Succeeded).and(refunds::decided_at.gt(since));
     on!(db, |conn| {
@@ -118,8 +121,9 @@ pub fn similar(db: &mut Db, order: &OrderId, amount: Money, since: Timestamp) ->
             .filter(refunds::order_id.eq(order))
             .filter(refunds::amount_minor.eq(amount.minor()))
             .filter(refunds::status.eq(RefundStatus::Pending).or(recent.assume_not_null()))
-            .order(refunds::refund_id)
+            .order(refunds::refund_id.desc())
             .select(refunds::refund_id)
+            .limit(SIMILAR)
             .load(conn)
     })
 }

@@ -221,3 +221,4 @@ diesel::allow_tables_to_appear_in_same_query!(products, stock_holds);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, discount_holds);
 diesel::allow_tables_to_appear_in_same_query!(confirmations, refund_holds);
 diesel::allow_tables_to_appear_in_same_query!(orders, payments);
+diesel::allow_tables_to_appear_in_same_query!(claims, refunds);

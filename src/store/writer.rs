@@ -4,9 +4,9 @@
 
 use super::Db;
 use crate::clock::Clock;
+use crate::database::sqlite;
 use crate::domain::error::Problem;
 use crate::domain::time::Timestamp;
-use crate::sqlite;
 use diesel::SqliteConnection;
 use diesel::connection::SimpleConnection;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,15 +1,14 @@
 //! `countersign check`: silent about a story that adds up, loud about one that doesn't.
 
 use crate::support::*;
+use countersign::database::DatabaseUrl;
 use serde_json::json;
-use std::path::Path;
 use std::process::Command;
 
 /// The command's exit code, and all that it says.
-fn check(database: &Path, ledger: &Path) -> (Option<i32>, String) {
-    let url = |path: &Path| format!("sqlite://{}", path.display());
+fn check(database: &DatabaseUrl, ledger: &DatabaseUrl) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_countersign"))
-        .args(["check", "--database-url", &url(database), "--sandbox-url", &url(ledger)])
+        .args(["check", "--database-url", &database.address(), "--sandbox-url", &ledger.address()])
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -18,8 +17,7 @@ fn check(database: &Path, ledger: &Path) -> (Option<i32>, String) {
 
 /// Orders (one of them free), declines, something held, something cancelled, stock set by hand, refunds made and offered, an
 /// outcome unknown.
-async fn story() -> TestApp {
-    let app = TestApp::start().await;
+async fn story(app: TestApp) -> TestApp {
     let shopper = app.shopper();
     shopper.ordered("1", &with(mugs(), "/discount_codes", json!(["WELCOME10"]))).await;
     let free = with(mugs(), "/discount_codes", json!(["GOODWILL"]));
@@ -44,7 +42,7 @@ async fn story() -> TestApp {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_story_that_adds_up_is_exit_code_0_also_while_the_server_runs() {
-    let app = story().await;
+    let app = story(TestApp::start().await).await;
     let before = app.dump();
     let (code, said) = check(&app.database(), &app.ledger());
     assert_eq!(code, Some(0), "{said}");
@@ -79,6 +77,15 @@ async fn whatever_does_not_add_up_is_found() {
         (
             "UPDATE orders SET refunded_minor = 1 WHERE refunded_minor = 0 AND total_minor > 0",
             "counts 1 refunded and 0 reserved, but its refunds are 0 and 0",
+        ),
+        ("DELETE FROM refund_holds; UPDATE orders SET reserved_minor = 0", "doesn't reserve what it offers"),
+        (
+            "UPDATE confirmations SET refund_id = (SELECT min(refund_id) FROM refunds) WHERE purpose = 'refund'",
+            "its refund is another or has another state",
+        ),
+        (
+            "UPDATE claims SET answer_status = NULL, answer_body = NULL WHERE idempotency_key = '10'",
+            "is decided, but its key has no answer",
         ),
         (
             "UPDATE orders SET reserved_minor = 0",
@@ -141,15 +148,16 @@ async fn whatever_does_not_add_up_is_found() {
             "gives back another charge",
         ),
     ];
-    let app = story().await;
+    let app = story(TestApp::on_sqlite(|_| ()).await).await; // whose file is copied for each case
     let cases = ours.iter().map(|case| (0, case)).chain(theirs.iter().map(|case| (1, case)));
     for (book, (tamper, finding)) in cases {
         let dir = tempfile::TempDir::new().unwrap();
-        let copies = ["ours.db", "theirs.db"].map(|name| dir.path().join(name));
+        let copies = ["ours.db", "theirs.db"].map(|name| DatabaseUrl::Sqlite(dir.path().join(name)));
         for (from, to) in [app.database(), app.ledger()].iter().zip(&copies) {
-            execute(from, &format!("VACUUM INTO '{}'", to.display()));
+            let to = to.address();
+            batch(from, &format!("VACUUM INTO '{}'", to.trim_start_matches("sqlite://")));
         }
-        execute(&copies[book], tamper);
+        batch(&copies[book], tamper);
         let (code, said) = check(&copies[0], &copies[1]);
         assert_eq!(code, Some(1), "{tamper}: {said}");
         assert!(said.contains(finding), "{tamper}: {said}");
@@ -159,7 +167,8 @@ async fn whatever_does_not_add_up_is_found() {
 #[test]
 fn a_database_that_is_not_there_is_exit_code_2_and_is_not_made() {
     let dir = tempfile::TempDir::new().unwrap();
-    let (code, said) = check(&dir.path().join("a.db"), &dir.path().join("b.db"));
+    let (code, said) =
+        check(&DatabaseUrl::Sqlite(dir.path().join("a.db")), &DatabaseUrl::Sqlite(dir.path().join("b.db")));
     assert_eq!(code, Some(2));
     assert!(said.contains("there is no such database"), "{said}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -6,7 +6,6 @@ use crate::support::*;
 use countersign::failpoints;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 /// The points that a confirm passes.
 const CONFIRM: &[&str] = &[
@@ -30,12 +29,12 @@ async fn attempt(request: reqwest::RequestBuilder) -> Option<u16> {
     request.send().await.ok().map(|response| response.status().as_u16())
 }
 
-async fn proposed(dir: &TempDir) -> String {
-    let process = Process::start(dir.path(), "", &[]);
+async fn proposed(dir: &Home) -> String {
+    let process = Process::start(dir, "", &[]);
     process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_ok")).await
 }
 
-async fn settle(process: &Process, dir: &TempDir, id: &str, point: &str, then: Then) {
+async fn settle(process: &Process, dir: &Home, id: &str, point: &str, then: Then) {
     // Before the claim nothing has happened yet: waiting alone can't buy anything.
     let begun = point != failpoints::BEFORE_CLAIM;
     if then == Then::Wait && begun {
@@ -53,15 +52,15 @@ async fn settle(process: &Process, dir: &TempDir, id: &str, point: &str, then: T
 }
 
 async fn confirm_through(point: &str, action: &str, then: Then) {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     let id = proposed(&dir).await;
-    let mut process = Process::start(dir.path(), &format!("{point}=1*{action}"), &[]);
+    let mut process = Process::start(&dir, &format!("{point}=1*{action}"), &[]);
     let confirm = process.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"));
     let seen = attempt(confirm.header("Idempotency-Key", "c")).await;
     if action == "return(abort)" {
         assert_eq!(seen, None, "{point}: the process is gone before it answers");
         process.kill();
-        process = Process::start(dir.path(), "", &[]);
+        process = Process::start(&dir, "", &[]);
     } else {
         assert!(matches!(seen, Some(500 | 503)), "{point}: {seen:?}");
     }
@@ -94,15 +93,15 @@ async fn f22_failing_at_each_point_of_a_confirm_ends_in_the_one_order() {
 async fn f05_aborted_between_effect_and_answer_a_proposal_is_made_once() {
     for point in [failpoints::BEFORE_CLAIM, failpoints::BEFORE_LOCAL_COMMIT] {
         for action in ["return", "return(abort)"] {
-            let dir = TempDir::new().unwrap();
-            let mut process = Process::start(dir.path(), &format!("{point}=1*{action}"), &[]);
+            let dir = Home::new();
+            let mut process = Process::start(&dir, &format!("{point}=1*{action}"), &[]);
             let request = process.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", "k");
             let seen = attempt(request.json(&mugs())).await;
             assert_eq!(seen, (action == "return").then_some(500));
             assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM claims"), 0, "nothing is half done");
             if action != "return" {
                 process.kill();
-                process = Process::start(dir.path(), "", &[]);
+                process = Process::start(&dir, "", &[]);
             }
             let got = process.shopper().propose("k", &mugs()).await;
             assert_eq!((got.status, got.is_replay()), (201, false));
@@ -115,14 +114,14 @@ async fn f05_aborted_between_effect_and_answer_a_proposal_is_made_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f05_aborted_between_effect_and_answer_a_cancel_is_done_once() {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     let id = proposed(&dir).await;
     let path = format!("/confirmations/{id}");
     let cancel = |process: &Process| process.shopper().request(Method::DELETE, &path).header("Idempotency-Key", "c");
-    let mut process = Process::start(dir.path(), "before_local_commit=1*return(abort)", &[]);
+    let mut process = Process::start(&dir, "before_local_commit=1*return(abort)", &[]);
     assert_eq!(attempt(cancel(&process)).await, None);
     process.kill();
-    let process = Process::start(dir.path(), "", &[]);
+    let process = Process::start(&dir, "", &[]);
     assert_eq!(process.shopper().get(&path).await.json()["status"], "pending");
     assert_eq!(send(cancel(&process)).await.status, 204);
     assert!(send(cancel(&process)).await.is_replay());
@@ -132,18 +131,18 @@ async fn f05_aborted_between_effect_and_answer_a_cancel_is_done_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f05_aborted_between_effect_and_answer_a_batch_is_written_once() {
     for point in [failpoints::BEFORE_CLAIM, failpoints::BEFORE_LOCAL_COMMIT] {
-        let dir = TempDir::new().unwrap();
+        let dir = Home::new();
         let set = json!({"mode": "per_item", "updates": [
             {"product_id": "MUG-BLUE", "set": {"stock": 7}},
             {"product_id": "NO-SUCH", "set": {"stock": 7}},
         ]});
-        let mut process = Process::start(dir.path(), &format!("{point}=1*return(abort)"), &[]);
+        let mut process = Process::start(&dir, &format!("{point}=1*return(abort)"), &[]);
         let update = process.caller(MERCHANT).request(Method::POST, "/products-batch-update");
         assert_eq!(attempt(update.header("Idempotency-Key", "k").json(&set)).await, None);
         process.kill();
         let changes = "SELECT count(*) AS n FROM stock_changes WHERE actor_id IS NOT NULL";
         assert_eq!(number(&database(&dir), changes), 0, "nothing is half done");
-        let process = Process::start(dir.path(), "", &[]);
+        let process = Process::start(&dir, "", &[]);
         let got = process.caller(MERCHANT).update("k", &set).await;
         assert_eq!((got.status, got.is_replay()), (200, false));
         process.caller(MERCHANT).update("k", &set).await.assert_replay_of(&got);
@@ -164,18 +163,18 @@ async fn refund_call(process: &Process, steps: u8) -> (String, Option<Value>) {
 }
 
 async fn refund_through(point: &str, action: &str, steps: u8, then: Then) {
-    let dir = TempDir::new().unwrap();
-    let (path, body) = refund_call(&Process::start(dir.path(), "", &[]), steps).await;
+    let dir = Home::new();
+    let (path, body) = refund_call(&Process::start(&dir, "", &[]), steps).await;
     let ask = |process: &Process| {
         let request = process.caller(SUPPORT).request(Method::POST, &path).header("Idempotency-Key", "r");
         body.as_ref().map_or_else(|| request.try_clone().unwrap(), |body| request.try_clone().unwrap().json(body))
     };
-    let mut process = Process::start(dir.path(), &format!("{point}=1*{action}"), &[]);
+    let mut process = Process::start(&dir, &format!("{point}=1*{action}"), &[]);
     let seen = attempt(ask(&process)).await;
     if action == "return(abort)" {
         assert_eq!(seen, None, "{point}: the process is gone before it answers");
         process.kill();
-        process = Process::start(dir.path(), "", &[]);
+        process = Process::start(&dir, "", &[]);
     } else {
         assert!(matches!(seen, Some(500 | 503)), "{point}: {seen:?}");
     }
@@ -220,26 +219,40 @@ async fn f22_failing_at_each_point_of_a_refund_it_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn f20_f26_an_instance_dies_in_each_phase_and_another_finishes_its_work() {
+    for point in CONFIRM.iter().filter(|point| **point != failpoints::BEFORE_CLAIM) {
+        let dir = Home::new();
+        let id = proposed(&dir).await;
+        let survivor = Process::start(&dir, "", &[]);
+        let mut dying = Process::start(&dir, &format!("{point}=1*return(abort)"), &[]);
+        let confirm = dying.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"));
+        assert_eq!(attempt(confirm.header("Idempotency-Key", "c")).await, None, "{point}");
+        dying.kill();
+        settle(&survivor, &dir, &id, point, Then::Wait).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f26_killed_while_the_provider_thinks_the_charge_is_found_again() {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     let mut process =
-        Process::start(dir.path(), "", &["--sandbox-delay", "10s", "--provider-timeout", "20s", "--lease", "40s"]);
+        Process::start(&dir, "", &["--sandbox-delay", "10s", "--provider-timeout", "20s", "--lease", "40s"]);
     let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
     let confirm = process.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"));
     let hanging = tokio::spawn(confirm.header("Idempotency-Key", "c").send());
     eventually("the charge is booked", async || charges(&ledger(&dir)) == 1).await;
     process.kill();
     assert!(hanging.await.unwrap().is_err());
-    execute(&database(&dir), "UPDATE payments SET lease_until = created_at, recover_at = created_at");
-    let process = Process::start(dir.path(), "", &[]);
+    batch(&database(&dir), "UPDATE payments SET lease_until = created_at, recover_at = created_at");
+    let process = Process::start(&dir, "", &[]);
     settle(&process, &dir, &id, "slow", Then::Wait).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f21_a_call_that_wakes_after_its_lease_ended_sends_nothing() {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     let id = proposed(&dir).await;
-    let process = Process::start(dir.path(), "before_provider=1*sleep(2500)", &[]);
+    let process = Process::start(&dir, "before_provider=1*sleep(2500)", &[]);
     let late = process.shopper().confirm_keyed(&id, "c").await;
     assert_eq!(late.status, 200, "it reads what the worker wrote meanwhile: {}", late.text());
     process.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&late);

@@ -164,7 +164,15 @@ async fn provoke(code: Code) -> Got {
             shopper.get(&format!("/confirmations/{id}")).await
         }
         Code::StorageUnavailable => {
-            app.execute("CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(ROLLBACK, 'secret'); END");
+            // On PostgreSQL the commit itself fails; SQLite ends the transaction by itself.
+            app.execute(match app.home.is_postgres() {
+                true => {
+                    "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'secret'; END $$; \
+                     CREATE CONSTRAINT TRIGGER t AFTER INSERT ON claims DEFERRABLE INITIALLY DEFERRED \
+                     FOR EACH ROW EXECUTE FUNCTION fail()"
+                }
+                false => "CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(ROLLBACK, 'secret'); END",
+            });
             shopper.propose("k", &mugs()).await
         }
         Code::Overloaded => {

@@ -8,14 +8,17 @@ mod batch_update_products;
 mod cancel_confirmation;
 mod check;
 mod confirm_checkout;
+mod contention;
 #[cfg(feature = "failpoints")]
 mod crash;
 mod dry_run_checkout;
 mod errors;
 mod forget;
 mod hang_up;
+mod home;
 mod lists;
 mod orders;
+mod postgres;
 mod process;
 mod products;
 mod propose_checkout;

@@ -1,12 +1,11 @@
 //! The binary itself: its command line, its end, and two of it on one file.
 
 use crate::support::*;
+use countersign::database::DatabaseUrl;
 use futures_util::future::join_all;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 pub struct Process {
     child: Child,
@@ -16,15 +15,16 @@ pub struct Process {
 
 impl Process {
     /// The demo, with short provider time-outs and leases, so that real time is enough.
-    pub fn start(dir: &Path, failpoints: &str, flags: &[&str]) -> Self {
-        Self::serve(dir, failpoints, &[&["--demo"], flags].concat())
+    pub fn start(home: &Home, failpoints: &str, flags: &[&str]) -> Self {
+        Self::serve(home, failpoints, &[&["--demo"], flags].concat())
     }
 
-    fn serve(dir: &Path, failpoints: &str, flags: &[&str]) -> Self {
+    fn serve(home: &Home, failpoints: &str, flags: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
             .args(["serve", "--bind", "127.0.0.1:0"])
             .args(flags)
-            .current_dir(dir)
+            .current_dir(home.path())
+            .envs(addresses(home))
             .env("FAILPOINTS", failpoints)
             .env("COUNTERSIGN_PROVIDER_TIMEOUT", "500ms")
             .env("COUNTERSIGN_LEASE", "1s")
@@ -66,18 +66,29 @@ impl Drop for Process {
     }
 }
 
-pub fn database(dir: &TempDir) -> std::path::PathBuf {
-    dir.path().join("data/countersign.db")
+pub fn database(home: &Home) -> DatabaseUrl {
+    home.database.clone()
 }
 
-pub fn ledger(dir: &TempDir) -> std::path::PathBuf {
-    dir.path().join("data/sandbox.db")
+pub fn ledger(home: &Home) -> DatabaseUrl {
+    home.ledger.clone()
+}
+
+/// The embedded database stands where it does by default.
+fn addresses(home: &Home) -> Vec<(&'static str, String)> {
+    match home.is_postgres() {
+        true => vec![
+            ("COUNTERSIGN_DATABASE_URL", home.database.address()),
+            ("COUNTERSIGN_SANDBOX_URL", home.ledger.address()),
+        ],
+        false => Vec::new(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f20_two_processes_on_one_file_do_everything_once() {
-    let dir = TempDir::new().unwrap();
-    let (one, two) = (Process::start(dir.path(), "", &[]), Process::start(dir.path(), "", &[]));
+async fn f20_f29_two_processes_on_one_database_do_everything_once() {
+    let dir = Home::new();
+    let (one, two) = (Process::start(&dir, "", &[]), Process::start(&dir, "", &[]));
     let cart = mugs();
     let got = join_all((0..50).map(|i| [&one, &two][i % 2].shopper().propose("k", &cart))).await;
     let first = got.iter().find(|got| !got.is_replay()).expect("one of them is the first");
@@ -95,13 +106,22 @@ async fn f20_two_processes_on_one_file_do_everything_once() {
     assert!(got.iter().all(|got| got.status == 200 || got.code() == "operation_in_flight"), "{got:?}");
     assert_eq!(got.iter().filter(|got| got.status == 200 && !got.is_replay()).count(), 1);
     assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM orders"), 1);
+
+    let last = crate::support::cart("LAST-ONE", 1, "pm_sandbox_ok");
+    let got = join_all((0..50).map(|i| {
+        let (caller, last) = ([&one, &two][i % 2].caller([SHOPPER, SECOND, STRANGER][i % 3]), &last);
+        async move { caller.propose(&format!("last{i}"), last).await }
+    }))
+    .await;
+    assert_eq!(got.iter().filter(|got| got.status == 201).count(), 1, "the last one is held once");
+    assert!(got.iter().all(|got| got.status == 201 || got.code() == "insufficient_stock"), "{got:?}");
     assert_consistent(&database(&dir), &ledger(&dir));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
-    let dir = TempDir::new().unwrap();
-    let mut process = Process::start(dir.path(), "", &[]);
+    let dir = Home::new();
+    let mut process = Process::start(&dir, "", &[]);
     let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
     let slow = process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}"));
     let slow = tokio::spawn(send(slow));
@@ -111,28 +131,28 @@ async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
     assert_eq!(slow.await.unwrap().status, 200);
     assert_eq!(charges(&ledger(&dir)), 1);
     let log = std::fs::metadata(dir.path().join("data/countersign.db-wal")).map_or(0, |log| log.len());
-    assert_eq!(log, 0, "everything is in the database file itself");
+    assert_eq!(log, 0, "on SQLite everything is in the database file itself");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f48_a_stop_loses_no_count_of_a_task() {
-    let dir = TempDir::new().unwrap();
-    let mut process = Process::start(dir.path(), "", &["--worker-interval", "1h"]);
+    let dir = Home::new();
+    let mut process = Process::start(&dir, "", &["--worker-interval", "1h"]);
     for _ in 0..3 {
         let propose = process.shopper().request(reqwest::Method::POST, "/checkout").header("Idempotency-Key", "k");
         assert_eq!(send(propose.header("Agent-Task-Id", "t").json(&mugs())).await.status, 201);
     }
     assert!(process.terminate().success());
-    let process = Process::start(dir.path(), "", &[]);
+    let process = Process::start(&dir, "", &[]);
     let task = process.shopper().get("/tasks/t").await.json();
     assert_eq!((&task["operations"][0]["executed"], &task["operations"][0]["replayed"]), (&1.into(), &2.into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     let flags = ["--shutdown-grace", "1s", "--provider-timeout", "60s", "--lease", "120s"];
-    let mut process = Process::start(dir.path(), "", &flags);
+    let mut process = Process::start(&dir, "", &flags);
     let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_after_charge")).await;
     let hanging =
         tokio::spawn(process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}")).send());
@@ -140,31 +160,36 @@ async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
     assert!(process.terminate().success(), "well before the provider's time-out");
     let answer = hanging.await.unwrap().ok().map(|response| response.status().as_u16());
     assert!(matches!(answer, None | Some(503)), "nothing is said that isn't known: {answer:?}");
-    execute(&database(&dir), "UPDATE payments SET lease_until = created_at");
-    let process = Process::start(dir.path(), "", &[]);
+    batch(&database(&dir), "UPDATE payments SET lease_until = created_at");
+    let process = Process::start(&dir, "", &[]);
     assert_eq!(process.shopper().confirm(&id).await.status, 200);
     assert_eq!(charges(&ledger(&dir)), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_demo_its_keys_open_nothing() {
-    let dir = TempDir::new().unwrap();
-    let demo = Process::start(dir.path(), "", &[]);
+    let dir = Home::new();
+    let demo = Process::start(&dir, "", &[]);
     assert_eq!(demo.shopper().get("/products/MUG-BLUE").await.status, 200);
     drop(demo);
-    let process = Process::serve(dir.path(), "", &[]);
+    let process = Process::serve(&dir, "", &[]);
     process.shopper().get("/products/MUG-BLUE").await.assert_problem(401, "unauthenticated");
 }
 
-fn run(dir: &Path, args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_countersign")).args(args).current_dir(dir).output().unwrap();
+fn run(home: &Home, args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_countersign"))
+        .args(args)
+        .current_dir(home.path())
+        .envs(addresses(home))
+        .output()
+        .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
 fn a_bad_value_is_one_clear_line_and_exit_code_2() {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     for (args, word) in [
         (&["serve", "--lease", "5s"][..], "twice"),
         (&["serve", "--demo", "--bind", "0.0.0.0:0"], "loopback"),
@@ -175,43 +200,43 @@ fn a_bad_value_is_one_clear_line_and_exit_code_2() {
         (&["serve", "--refund-lookalike-window", "soon"], "refund-lookalike-window"),
         (&["serve", "--database-url", "mysql://x"], "sqlite://"),
         (&["serve", "--payments", "stripe"], "sandbox"),
-        (&["serve", "--database-url", "sqlite://data/x.db", "--sandbox-url", "sqlite://./data/x.db"], "two files"),
+        (&["serve", "--database-url", "sqlite://data/x.db", "--sandbox-url", "sqlite://./data/x.db"], "two databases"),
         (&["serve", "--no-such-flag"], "no-such-flag"),
         (&["serve", "--bind", "nowhere"], "bind"),
         (&["actor", "create", "--account", "a", "--name", "n", "--scopes", "all"], "scopes"),
         (&["actor", "create", "--account", "a", "--name", "", "--scopes", "catalog:read"], "name"),
         (&["actor", "disable", "nobody"], "act_"),
     ] {
-        let (code, out, err) = run(dir.path(), args);
+        let (code, out, err) = run(&dir, args);
         assert_eq!(code, 2, "{args:?}: {err}");
         assert_eq!((out.as_str(), err.lines().count()), ("", 1), "{args:?}: {err}");
         assert!(err.contains(word), "{args:?}: {err}");
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let (code, _, err) = run(dir.path(), &["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
+    let (code, _, err) = run(&dir, &["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
     assert_eq!(code, 1, "{err}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_actor_made_on_the_command_line_can_call_until_it_is_disabled() {
-    let dir = TempDir::new().unwrap();
+    let dir = Home::new();
     let create =
         ["actor", "create", "--account", "acme", "--name", "buyer", "--scopes", "catalog:read,checkout:propose"];
-    let (code, out, err) = run(dir.path(), &create);
+    let (code, out, err) = run(&dir, &create);
     assert_eq!(code, 0, "{err}");
     let (id, key) = out.trim().split_once('\n').unwrap();
-    let (_, listed, _) = run(dir.path(), &["actor", "list"]);
+    let (_, listed, _) = run(&dir, &["actor", "list"]);
     assert!(listed.contains(id) && listed.contains("acme") && !listed.contains(key));
 
-    let process = Process::start(dir.path(), "", &[]);
+    let process = Process::start(&dir, "", &[]);
     let buyer = Caller::new(&process.http, &process.url, key);
     let first = buyer.propose("k", &mugs()).await;
     assert_eq!(first.status, 201);
     buyer.confirm(first.json()["confirmation_id"].as_str().unwrap()).await.assert_problem(403, "insufficient_scope");
-    assert_eq!(run(dir.path(), &["actor", "disable", id]).0, 0);
+    assert_eq!(run(&dir, &["actor", "disable", id]).0, 0);
     buyer.propose("k", &mugs()).await.assert_problem(401, "unauthenticated");
-    assert!(run(dir.path(), &["actor", "list"]).1.contains("disabled"));
-    assert_eq!(run(dir.path(), &["actor", "disable", "act_00000000000000000000000000000000"]).0, 1);
+    assert!(run(&dir, &["actor", "list"]).1.contains("disabled"));
+    assert_eq!(run(&dir, &["actor", "disable", "act_00000000000000000000000000000000"]).0, 1);
     let stored = "SELECT count(*) AS n FROM actors WHERE length(key_sha256) = 64";
     assert_eq!(number(&database(&dir), stored), number(&database(&dir), "SELECT count(*) AS n FROM actors"));
 }

@@ -135,7 +135,13 @@ async fn f26_the_worker_recovers_what_nobody_asks_about() {
 async fn f22_a_charge_whose_order_cannot_be_written_is_found_again_later() {
     let app = TestApp::start().await;
     let id = app.shopper().proposed("k", &mugs()).await;
-    app.execute("CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no room'); END");
+    app.execute(match app.home.is_postgres() {
+        true => {
+            "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room'; END $$; \
+             CREATE TRIGGER t BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION fail()"
+        }
+        false => "CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    });
     for _ in 0..3 {
         let got = app.shopper().confirm_keyed(&id, "c").await;
         got.assert_problem(503, "outcome_unknown");
@@ -144,7 +150,7 @@ async fn f22_a_charge_whose_order_cannot_be_written_is_found_again_later() {
     }
     let waits = "SELECT count(*) AS n FROM payments WHERE recover_at > '2026-12-01 09:30:00'";
     assert_eq!(app.number(waits), 1, "the worker backs off");
-    app.execute("DROP TRIGGER t");
+    app.execute(if app.home.is_postgres() { "DROP TRIGGER t ON orders" } else { "DROP TRIGGER t" });
     let got = app.shopper().confirm_keyed(&id, "c").await;
     assert_eq!(got.status, 200, "{}", got.text());
     assert_eq!(app.charges(), 1);

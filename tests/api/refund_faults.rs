@@ -227,3 +227,32 @@ async fn f42_too_old_to_be_sent_again_a_refund_waits_for_a_person() {
     assert_eq!(story.app.given_back(), (0, 0));
     story.app.assert_consistent();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f50_an_undecided_refund_is_never_too_old_to_be_settled_by_its_own_key() {
+    let app = TestApp::with(|config| {
+        config.settings.provider_timeout = Duration::from_millis(300);
+        config.settings.retention.money = Duration::from_secs(1);
+    })
+    .await;
+    let order = app.shopper().ordered("o", &cart("MUG-BLUE", 1, "pm_sandbox_refund_timeout_before")).await;
+    let one = refund(&order, "1.00", "USD");
+    app.caller(SUPPORT).refund("r", &one).await.assert_problem(503, "outcome_unknown");
+    app.clock.advance(Duration::from_secs(60));
+    countersign::operations::forget::forget_due(&app.context).await.unwrap();
+    let status = app.caller(SUPPORT).request(Method::GET, "/operation-status").header("Idempotency-Key", "r");
+    assert_eq!(send(status).await.json()["status"], "unknown");
+    assert_eq!(app.caller(SUPPORT).refund("r", &one).await.status, 201);
+    app.caller(SUPPORT).refund("r", &one).await.assert_problem(410, "idempotency_key_expired");
+    assert_eq!(app.given_back(), (1, 100));
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_of_a_charge_that_the_provider_does_not_know_is_declined() {
+    let app = TestApp::start().await;
+    let order = app.shopper().ordered("o", &mugs()).await;
+    batch(&app.ledger(), "DELETE FROM ledger");
+    let problem = app.caller(SUPPORT).refund("r", &refund(&order, "1.00", "USD")).await;
+    assert_eq!(problem.assert_problem(402, "refund_declined")["decline_reason"], "charge_not_refundable");
+}

@@ -438,7 +438,23 @@ async fn a_refund_needs_its_scope_and_a_visible_order_also_on_replays() {
     app.caller(SUPPORT).refund("r", &ten).await.assert_problem(403, "insufficient_scope");
     app.execute("UPDATE actors SET scopes = 'orders:any refunds:create' WHERE name = 'support'");
     app.caller(SUPPORT).refund("r", &ten).await.assert_replay_of(&first);
+    app.execute("UPDATE actors SET scopes = 'refunds:create' WHERE name = 'support'");
+    app.caller(SUPPORT).refund("r", &ten).await.assert_problem(404, "not_found");
     assert_eq!(app.given_back(), (1, 1000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f32_a_proposer_who_may_no_longer_see_the_order_cannot_confirm() {
+    let app = TestApp::start().await;
+    let order = app.shopper().ordered("o", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
+    let id = confirmation(&app.caller(SUPPORT).refund("r", &refund(&order, "200.00", "USD")).await);
+    app.execute("UPDATE actors SET scopes = 'refunds:create refunds:confirm' WHERE name = 'support'");
+    app.caller(SUPPORT).confirm_refund(&id).await.assert_problem(404, "not_found");
+    assert_eq!(app.given_back(), (0, 0));
+    app.execute("UPDATE actors SET scopes = 'orders:any refunds:create refunds:confirm' WHERE name = 'support'");
+    assert_eq!(app.caller(SUPPORT).confirm_refund(&id).await.status, 200);
+    app.execute("UPDATE actors SET scopes = 'refunds:create refunds:confirm' WHERE name = 'support'");
+    app.caller(SUPPORT).confirm_refund(&id).await.assert_problem(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,13 @@
-//! What the database does to us: it ends whole transactions, is busy, or loses a job in the middle.
+//! What the embedded database does to us: it ends whole transactions, is busy, or loses a job in the middle.
 
 use crate::support::*;
 use countersign::clock::Clock;
 use countersign::domain::error::{Code, Problem};
 use countersign::domain::ids::{ActorId, ProductId};
 use countersign::domain::time::Timestamp;
-use countersign::store::{Db, Store, StoreConfig, actors, products};
+use countersign::store::{DatabaseUrl, Db, Store, actors, products};
 use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
@@ -27,7 +28,7 @@ async fn accounts(app: &TestApp, prefix: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_fails_or_panics_undoes_itself_alone() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_sqlite(|_| ()).await;
     let store = store(&app);
     let good = |i: usize| store.write(add_account(format!("good{i}")));
     let failing = store.write(|db, now| -> Result<(), Problem> {
@@ -84,7 +85,7 @@ async fn batch_with(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn when_sqlite_ends_the_transaction_no_answered_write_is_lost() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_sqlite(|_| ()).await;
     app.execute("CREATE TRIGGER ends BEFORE INSERT ON accounts WHEN NEW.name = 'poison' BEGIN SELECT RAISE(ROLLBACK, 'ended'); END");
     let mut together = 0;
     for round in 0..20 {
@@ -103,7 +104,7 @@ async fn when_sqlite_ends_the_transaction_no_answered_write_is_lost() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_http_a_batch_that_sqlite_ended_is_503_and_the_retries_do_everything_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_sqlite(|_| ()).await;
     app.execute(
         "CREATE TRIGGER ends BEFORE INSERT ON claims WHEN NEW.idempotency_key = 'poison' \
          BEGIN SELECT RAISE(ROLLBACK, 'ended'); END",
@@ -128,10 +129,10 @@ async fn over_http_a_batch_that_sqlite_ended_is_503_and_the_retries_do_everythin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_ends_the_transaction_and_loses_nothing() {
     let dir = tempfile::TempDir::new().unwrap();
-    let path = dir.path().join("full.db");
-    let store = Store::open(&StoreConfig { path: path.clone(), write_batch: 64 }, Clock::System).unwrap();
+    let url = DatabaseUrl::Sqlite(dir.path().join("full.db"));
+    let store = Store::open(&store_config(&url), Clock::System).unwrap();
     let full = |db: &mut Db, _| -> Result<(), Problem> {
-        let Db::Sqlite(conn) = db;
+        let Db::Sqlite(conn) = db else { panic!("not SQLite") };
         Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)
     };
     store.write(full).await.unwrap();
@@ -143,14 +144,15 @@ async fn a_full_disk_ends_the_transaction_and_loses_nothing() {
     let ends = join_all(jobs).await;
     assert_eq!(ends[10].as_ref().unwrap_err().code, Code::StorageUnavailable);
     let done = ends.iter().filter(|end| end.is_ok()).count() as i64;
-    assert_eq!(number(&path, "SELECT count(*) AS n FROM accounts"), done);
+    assert_eq!(number(&url, "SELECT count(*) AS n FROM accounts"), done);
     store.write(add_account("later".into())).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f27_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_done() {
-    let app = TestApp::start().await;
-    let mut other = connect(&app.database());
+    let app = TestApp::on_sqlite(|_| ()).await;
+    let DatabaseUrl::Sqlite(path) = app.database() else { panic!("not SQLite") };
+    let mut other = SqliteConnection::establish(&path.to_string_lossy()).unwrap();
     other.batch_execute("BEGIN IMMEDIATE").unwrap();
     let got = app.shopper().propose("k", &mugs()).await;
     got.assert_problem(503, "overloaded");
@@ -163,7 +165,7 @@ async fn f27_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_do
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
-    let app = TestApp::with(|config| {
+    let app = TestApp::on_sqlite(|config| {
         config.settings.worker_interval = Duration::from_millis(1);
         config.settings.provider_timeout = Duration::from_secs(10);
     })
@@ -193,7 +195,7 @@ async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_queue_refuses_before_anything_ran() {
-    let app = TestApp::with(|config| config.store.write_batch = 1).await;
+    let app = TestApp::on_sqlite(|config| config.store.write_batch = 1).await;
     let store = store(&app);
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
@@ -245,7 +247,7 @@ async fn a_full_queue_refuses_before_anything_ran() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_cannot_write() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_sqlite(|_| ()).await;
     let end = store(&app).read(|db, now| Ok(actors::disable(db, &ActorId::generate(), now)?)).await;
     assert!(end.is_err());
     let id = ProductId::parse("MUG-BLUE").unwrap();
@@ -255,7 +257,7 @@ async fn a_reader_cannot_write() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_needs_the_database() {
-    let app = TestApp::start().await;
+    let app = TestApp::on_sqlite(|_| ()).await;
     let get = |path: &'static str| send(app.shopper().request(Method::GET, path));
     assert_eq!((get("/healthz").await.status, get("/readyz").await.status), (200, 200));
     app.context.store.close().await;

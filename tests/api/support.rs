@@ -1,8 +1,11 @@
 //! A real server in this process, on a free port, with databases of its own and a clock that the test moves.
 
+pub use crate::home::*;
 use countersign::app::App;
 use countersign::clock::Clock;
 use countersign::config::Config;
+use countersign::database::DatabaseUrl;
+use countersign::database::postgres::PostgresSettings;
 use countersign::domain::refund::{Approver, RefundPolicy, Thresholds};
 use countersign::domain::time::Timestamp;
 use countersign::effects::Retention;
@@ -11,12 +14,9 @@ use countersign::operations::check::{self, Finding};
 use countersign::operations::{Context, Settings};
 use countersign::payments::sandbox;
 use countersign::store::StoreConfig;
-use diesel::prelude::*;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 
 pub const SHOPPER: &str = "csk_demo_shopper";
 pub const SECOND: &str = "csk_demo_second";
@@ -32,7 +32,7 @@ pub struct TestApp {
     pub url: String,
     pub clock: Clock,
     pub context: Context,
-    pub dir: TempDir,
+    pub home: Home,
     http: reqwest::Client,
     server: actix_web::dev::ServerHandle,
 }
@@ -44,13 +44,21 @@ impl TestApp {
 
     /// Workers look once at the start and then not for an hour, so that a test decides what happens when.
     pub async fn with(adjust: impl FnOnce(&mut Config)) -> Self {
-        let dir = TempDir::new().unwrap();
+        Self::at(Home::new(), adjust).await
+    }
+
+    /// For what only the embedded database does.
+    pub async fn on_sqlite(adjust: impl FnOnce(&mut Config)) -> Self {
+        Self::at(Home::on_sqlite(), adjust).await
+    }
+
+    async fn at(home: Home, adjust: impl FnOnce(&mut Config)) -> Self {
         let clock = Clock::manual(Timestamp::from_unix_millis(1_796_117_400_000).unwrap());
         let mut config = Config {
             bind: "127.0.0.1:0".parse().unwrap(),
             demo: DemoActors::Admitted,
-            store: StoreConfig { path: dir.path().join("countersign.db"), write_batch: 64 },
-            sandbox: dir.path().join("sandbox.db"),
+            store: store_config(&home.database),
+            sandbox: home.ledger.clone(),
             sandbox_delay: Duration::from_millis(300),
             settings: Settings {
                 confirmation_ttl: TTL,
@@ -72,7 +80,7 @@ impl TestApp {
         let app = App::build(config).await.unwrap();
         let (url, context, server) = (format!("http://{}", app.address), app.context.clone(), app.handle());
         tokio::spawn(app.run());
-        Self { url, clock, context, dir, http: reqwest::Client::new(), server }
+        Self { url, clock, context, home, http: reqwest::Client::new(), server }
     }
 
     pub fn shopper(&self) -> Caller<'_> {
@@ -83,12 +91,12 @@ impl TestApp {
         Caller { http: &self.http, url: &self.url, credential: key }
     }
 
-    pub fn database(&self) -> PathBuf {
-        self.dir.path().join("countersign.db")
+    pub fn database(&self) -> DatabaseUrl {
+        self.home.database.clone()
     }
 
-    pub fn ledger(&self) -> PathBuf {
-        self.dir.path().join("sandbox.db")
+    pub fn ledger(&self) -> DatabaseUrl {
+        self.home.ledger.clone()
     }
 
     pub fn number(&self, sql: &str) -> i64 {
@@ -96,13 +104,14 @@ impl TestApp {
     }
 
     pub fn execute(&self, sql: &str) {
-        execute(&self.database(), sql);
+        batch(&self.database(), sql);
     }
 
     /// Sets the stock of products, as a batch update would.
     pub fn set_stock(&self, products: &str, stock: i64) {
+        let random = if self.home.is_postgres() { "md5(random()::text)" } else { "lower(hex(randomblob(16)))" };
         self.execute(&format!(
-            "INSERT INTO stock_changes SELECT 'stc_' || lower(hex(randomblob(16))), product_id, stock, {stock}, NULL, updated_at \
+            "INSERT INTO stock_changes SELECT 'stc_' || {random}, product_id, stock, {stock}, NULL, updated_at \
              FROM products WHERE product_id LIKE '{products}'; \
              UPDATE products SET stock = {stock} WHERE product_id LIKE '{products}'"
         ));
@@ -110,21 +119,7 @@ impl TestApp {
 
     /// Every row of every table, as text.
     pub fn dump(&self) -> String {
-        let mut conn = connect(&self.database());
-        let tables = "SELECT group_concat(name) AS t FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'";
-        let tables = text(&mut conn, tables);
-        let mut dump = String::new();
-        for table in tables.split(',') {
-            let columns = format!(
-                "SELECT group_concat('quote(' || name || ')', ' || '' '' || ') AS t FROM pragma_table_info('{table}')"
-            );
-            let columns = text(&mut conn, &columns);
-            let rows = format!(
-                "SELECT coalesce(group_concat(r, char(10)), '') AS t FROM (SELECT {columns} AS r FROM {table} ORDER BY 1)"
-            );
-            dump += &format!("{table}\n{}\n", text(&mut conn, &rows));
-        }
-        dump
+        dump(&self.database())
     }
 
     /// Successful charges in the provider's own books.
@@ -153,49 +148,29 @@ impl Drop for TestApp {
     }
 }
 
-pub fn charges(ledger: &Path) -> i64 {
+pub const POSTGRES: PostgresSettings = PostgresSettings {
+    connections: 8,
+    lock_timeout: Duration::from_secs(2),
+    statement_timeout: Duration::from_secs(10),
+};
+
+pub fn store_config(url: &DatabaseUrl) -> StoreConfig {
+    StoreConfig { url: url.clone(), write_batch: 64, postgres: POSTGRES }
+}
+
+pub fn charges(ledger: &DatabaseUrl) -> i64 {
     number(ledger, "SELECT count(*) AS n FROM ledger WHERE outcome = 'succeeded' AND refund_of IS NULL")
 }
 
 /// `countersign check` finds nothing wrong, whatever is undecided.
-pub fn assert_consistent(database: &Path, ledger: &Path) {
+pub fn assert_consistent(database: &DatabaseUrl, ledger: &DatabaseUrl) {
     assert_consistent_at(database, ledger, Clock::System.now());
 }
 
-fn assert_consistent_at(database: &Path, ledger: &Path, now: Timestamp) {
-    let report = check::check(database, || sandbox::books(ledger), now).unwrap();
+fn assert_consistent_at(database: &DatabaseUrl, ledger: &DatabaseUrl, now: Timestamp) {
+    let report = check::check(&store_config(database), || sandbox::books(ledger, POSTGRES), now).unwrap();
     let wrong: Vec<_> = report.findings.iter().filter(|finding| matches!(finding, Finding::Wrong(_))).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[derive(QueryableByName)]
-struct Number {
-    #[diesel(sql_type = diesel::sql_types::BigInt)]
-    n: i64,
-}
-
-#[derive(QueryableByName)]
-struct OneText {
-    #[diesel(sql_type = diesel::sql_types::Text)]
-    t: String,
-}
-
-fn text(conn: &mut SqliteConnection, sql: &str) -> String {
-    diesel::sql_query(sql).get_result::<OneText>(conn).unwrap().t
-}
-
-pub fn number(database: &Path, sql: &str) -> i64 {
-    diesel::sql_query(sql).get_result::<Number>(&mut connect(database)).unwrap().n
-}
-
-pub fn execute(database: &Path, sql: &str) {
-    diesel::connection::SimpleConnection::batch_execute(&mut connect(database), sql).unwrap();
-}
-
-pub fn connect(database: &Path) -> SqliteConnection {
-    let mut conn = SqliteConnection::establish(&database.to_string_lossy()).unwrap();
-    diesel::connection::SimpleConnection::batch_execute(&mut conn, "PRAGMA busy_timeout = 10000").unwrap();
-    conn
 }
 
 #[derive(Clone, Copy)]

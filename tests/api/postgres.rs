@@ -1,0 +1,209 @@
+//! What PostgreSQL does to us: it cuts connections, goes away and comes back, keeps rows from us, aborts transactions.
+//! These need a server: `scripts/with-postgres cargo test --features failpoints -- --include-ignored`.
+
+use crate::support::*;
+use countersign::database::Db;
+use countersign::domain::error::{Code, Problem};
+use countersign::domain::time::Timestamp;
+use countersign::store::actors;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::json;
+use std::time::Duration;
+
+const TERMINATE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
+fn server(app: &TestApp) -> PgConnection {
+    PgConnection::establish(&app.database().address()).expect("PostgreSQL")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn connections_cut_under_load_lose_nothing_and_every_key_settles() {
+    let app = TestApp::with(|config| config.settings.lease = Duration::from_secs(2)).await;
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let cutting = async {
+        let mut admin = server(&app);
+        while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+            let _ = admin.batch_execute(TERMINATE);
+            app.clock.advance(Duration::from_secs(1)); // leases of those who were cut off run out
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let buying = async {
+        let buyers = (0..4).map(|n| {
+            let caller = app.caller([SHOPPER, SECOND, STRANGER][n % 3]);
+            async move {
+                for round in 0..15 {
+                    let key = format!("{n}-{round}");
+                    let cart = with(cart("GIFT-WRAP", 1, "pm_sandbox_ok"), "/shipping_address/line1", json!(key));
+                    let mut id = None;
+                    eventually("it is proposed", async || {
+                        let got = caller.propose(&key, &cart).await;
+                        assert!(matches!(got.status, 201 | 409 | 503), "{}", got.text());
+                        id = (got.status == 201).then(|| got.json()["confirmation_id"].as_str().unwrap().to_owned());
+                        id.is_some()
+                    })
+                    .await;
+                    let id = id.unwrap();
+                    eventually("it is confirmed", async || {
+                        let got = caller.confirm_keyed(&id, &format!("c{key}")).await;
+                        assert!(matches!(got.status, 200 | 409 | 503), "{}", got.text());
+                        got.status == 200
+                    })
+                    .await;
+                }
+            }
+        });
+        join_all(buyers).await;
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    };
+    tokio::join!(cutting, buying);
+    assert_eq!(app.number("SELECT count(*) AS n FROM orders"), 60);
+    assert_eq!(app.charges(), 60);
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn readiness_goes_with_the_database_and_comes_back_with_it() {
+    let app = TestApp::start().await;
+    let ready = async || send(app.shopper().request(Method::GET, "/readyz")).await.status;
+    assert_eq!(ready().await, 200);
+    let name = app.database().address().rsplit('/').next().unwrap().to_owned();
+    let (base, _) = app.database().address().rsplit_once('/').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let mut admin = PgConnection::establish(&format!("{base}/postgres")).unwrap();
+    admin.batch_execute(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).unwrap();
+    let cut = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+    admin.batch_execute(&cut).unwrap();
+    assert_eq!(ready().await, 503);
+    let away = app.shopper().propose("k", &mugs()).await;
+    away.assert_problem(503, "overloaded");
+    admin.batch_execute(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true")).unwrap();
+    eventually("it is back", async || ready().await == 200).await;
+    assert_eq!(app.shopper().propose("k", &mugs()).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn f29_a_duplicate_waits_for_the_first_and_no_longer_than_the_lock_time_out() {
+    let app = TestApp::with(|config| config.store.postgres.lock_timeout = Duration::from_millis(100)).await;
+    let first = app.shopper().propose("k", &mugs()).await;
+    // Another instance has claimed the key and has not committed yet.
+    let mut other = server(&app);
+    other.batch_execute(
+        "BEGIN; INSERT INTO claims SELECT actor_id, 'k2', operation, fingerprint, 1, NULL, NULL, created_at, expires_at, \
+         answer_status, answer_body, answer_location FROM claims WHERE idempotency_key = 'k'",
+    )
+    .unwrap();
+    app.shopper().propose("k2", &mugs()).await.assert_problem(409, "idempotency_in_flight");
+    let (got, ()) = tokio::join!(
+        async {
+            let mut got = app.shopper().propose("k2", &mugs()).await;
+            while got.status == 409 {
+                got = app.shopper().propose("k2", &mugs()).await;
+            }
+            got
+        },
+        async { other.batch_execute("COMMIT").unwrap() }
+    );
+    got.assert_replay_of(&first);
+    assert_eq!(app.number("SELECT count(*) AS n FROM confirmations"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn a_job_that_hides_a_failure_is_never_answered_as_done() {
+    let app = TestApp::start().await;
+    app.execute(
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room'; END $$; \
+         CREATE TRIGGER t BEFORE INSERT ON accounts FOR EACH ROW EXECUTE FUNCTION fail()",
+    );
+    let hiding = |db: &mut Db, now: Timestamp| -> Result<(), Problem> {
+        let _ = actors::account_named(db, "poison", now);
+        Ok(())
+    };
+    let end = app.context.store.write(hiding).await;
+    assert!(matches!(end.unwrap_err().code, Code::StorageUnavailable | Code::Overloaded));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn a_failing_or_panicking_job_leaves_its_connection_fit_for_the_next() {
+    let app = TestApp::start().await;
+    for i in 0..20 {
+        let end = app.context.store.write(move |db: &mut Db, now| -> Result<(), Problem> {
+            actors::account_named(db, &format!("bad{i}"), now)?;
+            if i % 2 == 0 { panic!("in a job") } else { Err(Problem::not_found("thing")) }
+        });
+        assert!(end.await.is_err());
+    }
+    assert_eq!(app.number("SELECT count(*) AS n FROM accounts WHERE name LIKE 'bad%'"), 0);
+    assert_eq!(app.shopper().propose("k", &mugs()).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn a_reader_sees_one_snapshot_and_cannot_write() {
+    let app = TestApp::start().await;
+    let end = app.context.store.read(|db, now| Ok(actors::account_named(db, "written", now)?)).await;
+    assert!(end.is_err());
+    assert_eq!(app.number("SELECT count(*) AS n FROM accounts WHERE name = 'written'"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn instances_that_start_together_migrate_once() {
+    let home = Home::new();
+    let starts = (0..4).map(|_| {
+        let config = store_config(&home.database);
+        tokio::task::spawn_blocking(move || {
+            countersign::store::Store::open(&config, countersign::clock::Clock::System).map(|_| ())
+        })
+    });
+    for started in join_all(starts).await {
+        started.unwrap().unwrap();
+    }
+    assert_eq!(number(&home.database, "SELECT count(*) AS n FROM __diesel_schema_migrations"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn the_hot_path_uses_indexes() {
+    let app = TestApp::start().await;
+    app.shopper().ordered("k", &mugs()).await;
+    app.execute(
+        "INSERT INTO claims SELECT actor_id, 'bulk' || i, operation, fingerprint, 1, NULL, NULL, created_at, expires_at, \
+         answer_status, answer_body, answer_location FROM claims, generate_series(1, 20000) AS i WHERE idempotency_key = 'k'; \
+         ANALYZE",
+    );
+    let mut conn = server(&app);
+    for statement in [
+        "SELECT * FROM actors WHERE key_sha256 = 'x'",
+        "SELECT * FROM claims WHERE actor_id = 'a' AND idempotency_key = 'k'",
+        "UPDATE claims SET answer_status = 1 WHERE actor_id = 'a' AND idempotency_key = 'k'",
+        "SELECT * FROM confirmations WHERE confirmation_id = 'c'",
+        "UPDATE confirmations SET status = 'committing' WHERE confirmation_id = 'c' AND status = 'pending' AND expires_at > now()",
+        "SELECT * FROM confirmations WHERE actor_id = 'a' AND attempt_digest = 'd' AND status = 'committing'",
+        "SELECT * FROM payments WHERE confirmation_id = 'c'",
+        "UPDATE payments SET status = 'succeeded' WHERE payment_id = 'p' AND status = 'requested'",
+        "SELECT * FROM orders WHERE order_id = 'o'",
+        "SELECT * FROM orders WHERE actor_id = 'a' AND attempt_digest = 'd' AND created_at > now()",
+        "UPDATE orders SET reserved_minor = 1 WHERE order_id = 'o'",
+        "UPDATE products SET held = held + 1 WHERE product_id = 'p' AND stock - held >= 1",
+        "SELECT * FROM refunds WHERE order_id = 'o' AND amount_minor = 1",
+    ] {
+        conn.batch_execute("SET enable_seqscan = off").unwrap();
+        #[derive(QueryableByName)]
+        struct Plan {
+            #[diesel(sql_type = diesel::sql_types::Text, column_name = "QUERY PLAN")]
+            line: String,
+        }
+        let plan: Vec<Plan> = diesel::sql_query(format!("EXPLAIN {statement}")).load(&mut conn).unwrap();
+        let plan = plan.into_iter().map(|row| row.line).collect::<Vec<_>>().join("\n");
+        assert!(plan.contains("Index") && !plan.contains("Seq Scan"), "{statement}\n{plan}");
+    }
+}
