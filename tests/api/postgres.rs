@@ -2,7 +2,7 @@
 //! These need a server: `scripts/with-postgres cargo test --features failpoints -- --include-ignored`.
 
 use crate::support::*;
-use countersign::database::Db;
+use countersign::database::{DatabaseUrl, Db};
 use countersign::domain::error::{Code, Problem};
 use countersign::domain::time::Timestamp;
 use countersign::store::actors;
@@ -11,7 +11,13 @@ use diesel::prelude::*;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
 
 const TERMINATE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                          WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -20,50 +26,113 @@ fn server(app: &TestApp) -> PgConnection {
     PgConnection::establish(&app.database().address()).expect("PostgreSQL")
 }
 
+/// Purchases whose every call is repeated until it settles, while something is done to the database again and again.
+async fn buy_while(app: &TestApp, mut harm: impl FnMut(), pause: Duration) {
+    let stop = AtomicBool::new(false);
+    let harming = async {
+        while !stop.load(Ordering::SeqCst) {
+            tokio::task::block_in_place(&mut harm);
+            app.clock.advance(Duration::from_secs(1)); // leases of those who were cut off run out
+            tokio::time::sleep(pause).await;
+        }
+    };
+    let buying = async {
+        join_all((0..4).map(|n| buy_stubbornly(app.caller([SHOPPER, SECOND, STRANGER][n % 3]), n))).await;
+        stop.store(true, Ordering::SeqCst);
+    };
+    tokio::join!(harming, buying);
+    assert_eq!(app.number("SELECT count(*) AS n FROM orders"), 60);
+    assert_eq!(app.charges(), 60);
+    app.assert_consistent();
+}
+
+async fn buy_stubbornly(caller: Caller<'_>, n: usize) {
+    for round in 0..15 {
+        let key = format!("{n}-{round}");
+        let cart = with(cart("GIFT-WRAP", 1, "pm_sandbox_ok"), "/shipping_address/line1", json!(key));
+        let mut id = String::new();
+        eventually("it is proposed", async || {
+            let got = caller.propose(&key, &cart).await;
+            assert!(matches!(got.status, 201 | 409 | 503), "{}", got.text());
+            id = got.json()["confirmation_id"].as_str().unwrap_or_default().to_owned();
+            got.status == 201
+        })
+        .await;
+        eventually("it is confirmed", async || {
+            let got = caller.confirm_keyed(&id, &format!("c{key}")).await;
+            assert!(matches!(got.status, 200 | 409 | 503), "{}", got.text());
+            got.status == 200
+        })
+        .await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL"]
 async fn connections_cut_under_load_lose_nothing_and_every_key_settles() {
     let app = TestApp::with(|config| config.settings.lease = Duration::from_secs(2)).await;
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let cutting = async {
-        let mut admin = server(&app);
-        while !stop.load(std::sync::atomic::Ordering::SeqCst) {
-            let _ = admin.batch_execute(TERMINATE);
-            app.clock.advance(Duration::from_secs(1)); // leases of those who were cut off run out
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    let buying = async {
-        let buyers = (0..4).map(|n| {
-            let caller = app.caller([SHOPPER, SECOND, STRANGER][n % 3]);
-            async move {
-                for round in 0..15 {
-                    let key = format!("{n}-{round}");
-                    let cart = with(cart("GIFT-WRAP", 1, "pm_sandbox_ok"), "/shipping_address/line1", json!(key));
-                    let mut id = None;
-                    eventually("it is proposed", async || {
-                        let got = caller.propose(&key, &cart).await;
-                        assert!(matches!(got.status, 201 | 409 | 503), "{}", got.text());
-                        id = (got.status == 201).then(|| got.json()["confirmation_id"].as_str().unwrap().to_owned());
-                        id.is_some()
-                    })
-                    .await;
-                    let id = id.unwrap();
-                    eventually("it is confirmed", async || {
-                        let got = caller.confirm_keyed(&id, &format!("c{key}")).await;
-                        assert!(matches!(got.status, 200 | 409 | 503), "{}", got.text());
-                        got.status == 200
-                    })
-                    .await;
+    let mut admin = server(&app);
+    buy_while(&app, || drop(admin.batch_execute(TERMINATE)), Duration::from_millis(100)).await;
+}
+
+/// Runs alone, on a cluster of its own: `scripts/test`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a PostgreSQL that may be restarted"]
+async fn restarted_under_load_nothing_is_lost_and_every_key_settles() {
+    let app = TestApp::with(|config| config.settings.lease = Duration::from_secs(2)).await;
+    let restart = std::env::var("COUNTERSIGN_TEST_POSTGRES_RESTART").expect("a command that restarts it");
+    let restart = || assert!(Command::new("sh").args(["-c", &restart]).status().unwrap().success());
+    buy_while(&app, restart, Duration::from_secs(2)).await;
+}
+
+/// Passes everything on between clients and the server, and cuts off the answer of the first COMMIT of a claim.
+async fn cut_after_first_claim(listener: UnixListener, server: PathBuf, cut: Arc<AtomicBool>) {
+    loop {
+        let (client, _) = listener.accept().await.unwrap();
+        let (server, cut) = (UnixStream::connect(&server).await.unwrap(), cut.clone());
+        tokio::spawn(async move {
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_server, mut to_server) = server.into_split();
+            let answers = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+            let (mut bytes, mut claims) = (vec![0; 64 * 1024], false);
+            while let Ok(n @ 1..) = from_client.read(&mut bytes).await {
+                let has = |word: &[u8]| bytes[..n].windows(word.len()).any(|sent| sent == word);
+                claims |= has(b"INSERT INTO \"claims\"");
+                if claims && has(b"COMMIT\0") && cut.swap(false, Ordering::SeqCst) {
+                    answers.abort();
+                    let _ = answers.await;
+                    to_server.write_all(&bytes[..n]).await.unwrap();
+                    return;
+                }
+                if to_server.write_all(&bytes[..n]).await.is_err() {
+                    return;
                 }
             }
         });
-        join_all(buyers).await;
-        stop.store(true, std::sync::atomic::Ordering::SeqCst);
-    };
-    tokio::join!(cutting, buying);
-    assert_eq!(app.number("SELECT count(*) AS n FROM orders"), 60);
-    assert_eq!(app.charges(), 60);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn a_commit_whose_answer_is_lost_is_unknown_and_its_key_replays() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let cut = Arc::new(AtomicBool::new(false));
+    let through = folder.path().to_string_lossy().replace('/', "%2F");
+    let app = TestApp::with(|config| {
+        let address = config.store.url.address();
+        let socket = address.split_once('@').unwrap().1.split('/').next().unwrap().replace("%2F", "/");
+        tokio::spawn(cut_after_first_claim(listener, PathBuf::from(socket).join(".s.PGSQL.5432"), cut.clone()));
+        let name = address.rsplit('/').next().unwrap();
+        config.store.url = DatabaseUrl::Postgres(format!("postgres://postgres@{through}/{name}"));
+    })
+    .await;
+    cut.store(true, Ordering::SeqCst);
+    app.shopper().propose("k", &mugs()).await.assert_problem(503, "storage_unavailable");
+    assert!(!cut.load(Ordering::SeqCst));
+    let got = app.shopper().propose("k", &mugs()).await;
+    assert_eq!((got.status, got.is_replay()), (201, true), "{}", got.text());
+    assert_eq!(app.number("SELECT count(*) AS n FROM confirmations"), 1);
     app.assert_consistent();
 }
 
