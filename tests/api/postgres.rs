@@ -82,7 +82,7 @@ async fn restarted_under_load_nothing_is_lost_and_every_key_settles() {
     let app = TestApp::with(|config| config.settings.lease = Duration::from_secs(2)).await;
     let restart = std::env::var("COUNTERSIGN_TEST_POSTGRES_RESTART").expect("a command that restarts it");
     let restart = || assert!(Command::new("sh").args(["-c", &restart]).status().unwrap().success());
-    buy_while(&app, restart, Duration::from_secs(2)).await;
+    buy_while(&app, restart, Duration::from_millis(500)).await;
 }
 
 /// Passes everything on between clients and the server, and cuts off the answer of the first COMMIT of a claim.
