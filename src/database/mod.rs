@@ -59,15 +59,28 @@ impl From<DbError> for Problem {
             DbError::DatabaseError(UniqueViolation | ForeignKeyViolation | NotNullViolation | CheckViolation, _) => {
                 Problem::internal(&error)
             }
+            _ if is_passing(&error) => Problem::storage_unavailable(&error).passing(),
             DbError::DatabaseError(..) | DbError::BrokenTransactionManager => Problem::storage_unavailable(&error),
             _ => Problem::internal(&error),
         }
     }
 }
 
-/// Whether another transaction had a row for longer than `lock_timeout`.
-pub fn is_lock_timeout(error: &DbError) -> bool {
-    matches!(error, DbError::DatabaseError(_, why) if why.message().contains("lock timeout"))
+/// 40001, 40P01, or a lost connection: nothing is there, and the next try meets another moment. diesel doesn't tell a
+/// deadlock's SQLSTATE; where the server speaks another language, it is 503 at once instead of run again.
+fn is_passing(error: &DbError) -> bool {
+    use DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
+    let DbError::DatabaseError(kind, why) = error else { return false };
+    matches!(kind, SerializationFailure | ClosedConnection | UnableToSendCommand)
+        || why.message().contains("deadlock detected")
+}
+
+impl Db<'_> {
+    /// Whether a row was kept from us for longer than `lock_timeout`. SQLite's writer waits for nobody.
+    pub fn was_kept_waiting(&self, error: &DbError) -> bool {
+        let unnamed = matches!(error, DbError::DatabaseError(DatabaseErrorKind::Unknown, _));
+        matches!(self, Db::Postgres(_)) && unnamed && !is_passing(error)
+    }
 }
 
 /// Where a database is. Shown without its password.

@@ -57,15 +57,12 @@ impl Postgres {
         Self { pool, closed: Arc::default() }
     }
 
-    /// Brings the tables up to date, once, however many instances start together.
-    pub fn migrate(&self, migrations: EmbeddedMigrations) -> Result<(), String> {
-        let mut conn = self.pool.get().map_err(|e| e.to_string())?;
-        conn.batch_execute(&format!("SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})"))
-            .map_err(|e| e.to_string())?;
-        let end = conn.run_pending_migrations(migrations).map(|_| ()).map_err(|e| format!("migrations: {e}"));
-        conn.batch_execute(&format!("SELECT pg_advisory_unlock({MIGRATION_LOCK}); RESET lock_timeout"))
-            .map_err(|e| e.to_string())?;
-        end
+    /// Brings the tables up to date, once, however many instances start together: on a connection of its own, which may
+    /// wait for another instance's migration and takes as long as it needs.
+    pub fn migrate(url: &str, migrations: EmbeddedMigrations) -> Result<(), String> {
+        let mut conn = PgConnection::establish(url).map_err(|e| e.to_string())?;
+        conn.batch_execute(&format!("SELECT pg_advisory_lock({MIGRATION_LOCK})")).map_err(|e| e.to_string())?;
+        conn.run_pending_migrations(migrations).map(|_| ()).map_err(|e| format!("migrations: {e}"))
     }
 
     /// One transaction, READ COMMITTED.
@@ -86,8 +83,12 @@ impl Postgres {
         self.closed.store(true, Ordering::SeqCst);
     }
 
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     fn transact<T>(&self, begin: &str, job: impl FnOnce(&mut Db) -> Result<T, Problem>) -> End<T> {
-        if self.closed.load(Ordering::SeqCst) {
+        if self.is_closed() {
             return End::NotBegun(Problem::overloaded("the store is closed"));
         }
         let mut conn = match self.pool.get() {
@@ -95,11 +96,11 @@ impl Postgres {
             Err(away) => return End::NotBegun(Problem::overloaded(away)),
         };
         if let Err(failed) = Manager::begin_transaction_sql(&mut *conn, begin) {
-            return End::RolledBack(Problem::storage_unavailable(failed));
+            return End::RolledBack(Problem::storage_unavailable(failed).passing());
         }
         // After a statement failed, COMMIT rolls back without saying so; releasing a savepoint fails.
         let ran = job(&mut Db::Postgres(&mut conn)).and_then(|done| {
-            conn.batch_execute("RELEASE SAVEPOINT job").map_err(Problem::storage_unavailable)?;
+            conn.batch_execute("RELEASE SAVEPOINT job")?;
             Ok(done)
         });
         match ran {

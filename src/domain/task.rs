@@ -22,7 +22,7 @@ words! {
 }
 
 /// What calls are counted by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Counted {
     pub actor: ActorId,
     pub task: TaskId,

@@ -15,6 +15,7 @@ use crate::domain::product_update::{
 use crate::domain::time::Timestamp;
 use crate::store::{Db, confirmations, products};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 pub async fn batch_update_products(context: &Context, call: Call, batch: BatchUpdate) -> Result<Reply, Problem> {
     let fingerprint = Fingerprint::of(Operation::BatchUpdateProducts, &[], &batch);
@@ -27,21 +28,21 @@ pub async fn batch_update_products(context: &Context, call: Call, batch: BatchUp
 fn update_all(db: &mut Db, author: &Call, batch: &BatchUpdate, now: Timestamp) -> Result<Answer, Problem> {
     let ids: Vec<ProductId> = batch.updates.iter().map(|update| update.product_id.clone()).collect();
     let due = confirmations::due_holding(db, &ids, &[], now)?;
-    expire::expire(db, &due, now)?;
-
-    products::lock(db, &ids)?;
+    expire::expire(db, &due, &ids, now)?;
     let found = products::find_listed(db, &ids)?;
     let decided: Vec<_> = batch.updates.iter().map(|update| change(update, found.get(&update.product_id))).collect();
     let stopped = batch.mode == BatchMode::Atomic && decided.iter().any(Result::is_err);
-    let mut results = Vec::new();
-    for (product_id, decided) in ids.into_iter().zip(decided) {
+    let mut results = BTreeMap::new(); // by id: the order in which rows are locked, and written
+    for (id, decided) in ids.iter().zip(decided).collect::<BTreeMap<_, _>>() {
         let outcome = match decided {
             Err(refusal) => UpdateOutcome::Refused { problem: as_value(&refusal, &author.request_id)? },
             Ok(_) if stopped => UpdateOutcome::NotWritten,
-            Ok(change) => write(db, &author.caller.actor, &product_id, change, now)?,
+            Ok(change) => write(db, &author.caller.actor, id, change, now)?,
         };
-        results.push(UpdateResult { product_id, outcome });
+        results.insert(id, outcome);
     }
+    let in_order = |id: &ProductId| results.remove(id).map(|outcome| UpdateResult { product_id: id.clone(), outcome });
+    let results: Vec<UpdateResult> = ids.iter().filter_map(in_order).collect();
     match stopped {
         true => Err(Problem::batch_stopped(results)),
         false => Answer::json(200, &BatchUpdated { mode: batch.mode, results }),
@@ -68,5 +69,5 @@ fn write(
             products::update(db, id, found, &listing, author, now)?.map(|version| UpdateOutcome::Updated { version })
         }
     };
-    outcome.ok_or_else(|| Problem::overloaded(format!("{id} moved under an update")))
+    outcome.ok_or_else(|| Problem::moved(format!("{id} moved under an update")))
 }

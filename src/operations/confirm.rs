@@ -188,7 +188,7 @@ fn commit(db: &mut Db, confirmation: &Confirmation, now: Timestamp) -> Result<()
                 Some(id) => confirmations::find(db, &id)?,
                 None => None,
             };
-            let gone = || Problem::overloaded("the other attempt was decided just now");
+            let gone = || Problem::moved("the other attempt was decided just now");
             Err(other.map_or_else(gone, |other| attempt_pending(&other)))
         }
     }

@@ -22,7 +22,7 @@ use crate::failpoints;
 use crate::store::claims::{self, Claim};
 use crate::store::payments::Subject;
 use crate::store::refunds::{self, AnswerOn, RefundRow};
-use crate::store::{Db, confirmations, holds, orders, payments};
+use crate::store::{Db, actors, confirmations, holds, orders, payments};
 use std::time::Duration;
 
 /// When to ask again about an equal refund whose outcome is unknown.
@@ -141,7 +141,7 @@ pub(super) fn offer(
 /// Due confirmations that reserve something of the order expire now, so that nothing depends on the worker.
 fn free_what_is_due(db: &mut Db, order: &OrderId, now: Timestamp) -> Result<(), Problem> {
     let due = confirmations::due_reserving(db, order, now)?;
-    expire::expire(db, &due, now)?;
+    expire::expire(db, &due, &[], now)?;
     Ok(())
 }
 
@@ -159,7 +159,7 @@ fn send_now(db: &mut Db, issue: &Issue, claim: &Claim, asking: &Asking, now: Tim
 
 /// The offer saw enough: another writer was faster since.
 fn moved(order: &OrderId) -> Problem {
-    Problem::overloaded(format!("{order} moved under a refund"))
+    Problem::moved(format!("{order} moved under a refund"))
 }
 
 /// Writes down a refund whose amount is reserved, and what the provider is to be asked for it.
@@ -180,6 +180,7 @@ pub(super) fn send(
 /// Two steps: a confirmation, which reserves the amount until it expires.
 fn propose(db: &mut Db, issue: &Issue, offer: RefundOffer, asking: &Asking, now: Timestamp) -> Result<Answer, Problem> {
     let (caller, settings) = (&issue.call.caller, asking.settings);
+    actors::lock(db, &caller.actor)?; // one at a time counts the actor's pending ones
     refuse_too_many(db, &caller.actor, settings.max_pending, now)?;
     let request = offer.refund.clone();
     let made = Made { warnings: Vec::new(), task: issue.call.task.clone(), now, ttl: settings.confirmation_ttl };

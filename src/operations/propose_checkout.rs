@@ -11,7 +11,7 @@ use crate::domain::ids::ActorId;
 use crate::domain::operation::Operation;
 use crate::domain::plan::{Plan, Warning, WarningCode, plan};
 use crate::domain::time::Timestamp;
-use crate::store::{Db, catalogue, confirmations, holds, orders};
+use crate::store::{Db, actors, catalogue, confirmations, holds, orders};
 use std::time::Duration;
 
 /// How long an equal order counts as recent.
@@ -36,6 +36,7 @@ fn propose(
 ) -> Result<Answer, Problem> {
     let actor = &call.caller.actor;
     let attempt_digest = request.attempt_digest();
+    actors::lock(db, actor)?; // one at a time counts the actor's pending ones
     free_what_is_due(db, request, now)?;
     refuse_pending_attempt(db, actor, &attempt_digest)?;
     refuse_too_many(db, actor, settings.max_pending, now)?;
@@ -86,8 +87,9 @@ pub(super) fn warnings(
 
 /// Due confirmations that hold what is needed expire now, so that nothing depends on the worker.
 fn free_what_is_due(db: &mut Db, request: &CheckoutRequest, now: Timestamp) -> Result<(), Problem> {
-    let due = confirmations::due_holding(db, &request.product_ids(), &request.discount_codes, now)?;
-    expire::expire(db, &due, now)?;
+    let products = request.product_ids();
+    let due = confirmations::due_holding(db, &products, &request.discount_codes, now)?;
+    expire::expire(db, &due, &products, now)?;
     Ok(())
 }
 
@@ -115,7 +117,7 @@ fn hold(db: &mut Db, confirmation: &Confirmation, request: &CheckoutRequest, now
     for line in request.lines_by_product() {
         if !holds::hold_stock(db, id, &line.product_id, line.quantity)? {
             current_plan(db, request, now)?;
-            return Err(Problem::overloaded(format!("stock of {} moved under a plan", line.product_id)));
+            return Err(Problem::moved(format!("stock of {} moved under a plan", line.product_id)));
         }
     }
     let mut codes = request.discount_codes.clone();

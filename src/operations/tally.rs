@@ -45,6 +45,7 @@ impl Tally {
         let mut leaving = self.leaving.write().await;
         if leaving.is_empty() {
             leaving.extend(self.gathered.lock().unwrap_or_else(PoisonError::into_inner).drain());
+            leaving.sort_by(|(one, _), (other, _)| one.cmp(other)); // so that instances take the rows in one order
         }
         while !leaving.is_empty() {
             let batch = leaving[leaving.len().saturating_sub(BATCH)..].to_vec();

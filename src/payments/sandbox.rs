@@ -179,9 +179,8 @@ impl Sandbox {
                 Books::Sqlite(Arc::new(Mutex::new(sqlite::open(path)?)))
             }
             DatabaseUrl::Postgres(url) => {
-                let postgres = Postgres::open(url, settings);
-                postgres.migrate(POSTGRES_MIGRATIONS)?;
-                Books::Postgres(postgres)
+                Postgres::migrate(url, POSTGRES_MIGRATIONS)?;
+                Books::Postgres(Postgres::open(url, settings))
             }
         };
         Ok(Self { books, delay, clock })

@@ -26,6 +26,21 @@ pub fn find_by_key(db: &mut Db, key_sha256: &str) -> QueryResult<Option<Actor>> 
     })
 }
 
+/// Keeps others from counting what this actor has until the transaction ends; references to it go on. SQLite's writer is
+/// alone anyway.
+pub fn lock(db: &mut Db, actor: &ActorId) -> QueryResult<()> {
+    match db {
+        Db::Sqlite(_) => Ok(()),
+        Db::Postgres(conn) => actors::table
+            .find(actor)
+            .select(actors::actor_id)
+            .for_no_key_update()
+            .first::<ActorId>(*conn)
+            .optional()
+            .map(|_| ()),
+    }
+}
+
 /// True for the one caller that made it; false when its key is there already.
 pub fn insert(db: &mut Db, actor: &Actor) -> QueryResult<bool> {
     on!(db, |conn| {

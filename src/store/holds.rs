@@ -2,6 +2,7 @@
 //! moves together with its holds' rows, and is their sum; what is reserved of an order is the sum of its holds and of its
 //! pending refunds.
 
+use super::products::lock as lock_rows;
 use super::schema::{discount_holds, discounts, products, refund_holds, stock_holds};
 use super::{Db, on, orders};
 use crate::domain::ids::{ConfirmationId, OrderId, ProductId};
@@ -78,6 +79,26 @@ pub enum Release {
     Freed,
     /// Gone with the order.
     Sold,
+}
+
+/// Locks the orders of which these confirmations reserve something, by id: before the confirmations themselves. SQLite's
+/// writer is alone anyway.
+pub fn lock_orders(db: &mut Db, ids: &[ConfirmationId]) -> QueryResult<()> {
+    let Db::Postgres(conn) = db else { return Ok(()) };
+    let held = refund_holds::table.filter(refund_holds::confirmation_id.eq_any(ids)).select(refund_holds::order_id);
+    let mut held: Vec<OrderId> = held.load(*conn)?;
+    held.sort();
+    held.dedup();
+    held.iter().try_for_each(|order| orders::lock(db, order))
+}
+
+/// Locks the products that these confirmations hold, and those that are needed besides, by id.
+pub fn lock_products(db: &mut Db, ids: &[ConfirmationId], needed: &[ProductId]) -> QueryResult<()> {
+    let Db::Postgres(conn) = db else { return Ok(()) };
+    let held = stock_holds::table.filter(stock_holds::confirmation_id.eq_any(ids)).select(stock_holds::product_id);
+    let mut all: Vec<ProductId> = held.load(*conn)?;
+    all.extend_from_slice(needed);
+    lock_rows(db, &all)
 }
 
 /// Ends every hold of these confirmations. Only the one caller that moved them may do it. Takes the locks in the order

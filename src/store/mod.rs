@@ -17,7 +17,6 @@ pub mod tasks;
 mod writer;
 
 use crate::clock::Clock;
-pub use crate::database::is_lock_timeout;
 pub(crate) use crate::database::on;
 use crate::database::postgres::{End, Postgres, PostgresSettings};
 use crate::database::sqlite;
@@ -30,7 +29,7 @@ use diesel::r2d2::{ConnectionManager, CustomizeConnection, Pool};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use writer::Writer;
 
 const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
@@ -39,8 +38,12 @@ const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/po
 const READERS: u32 = 4;
 /// A read that can't get a connection for so long is better refused than kept waiting.
 const READER_WAIT: Duration = Duration::from_secs(5);
-/// How often a transaction is run again that another one made fail: enough for a storm on one row, and over in a second.
+/// How often a transaction is run again that another one made fail: enough for a storm on one row.
 const RETRIES: u32 = 8;
+/// And for how long: each deadlock costs its victims the server's deadlock_timeout, a second.
+const RETRY_FOR: Duration = Duration::from_secs(5);
+/// How often work that has to be finished waits for a connection, five seconds each time.
+const PATIENCE: u32 = 12;
 /// The first pause before that, at most; it doubles.
 const FIRST_PAUSE_MS: u64 = 4;
 
@@ -76,9 +79,8 @@ impl Store {
                 Engine::Sqlite { writer: writer.into(), readers: reader_pool(path)? }
             }
             DatabaseUrl::Postgres(url) => {
-                let postgres = Postgres::open(url, config.postgres);
-                postgres.migrate(POSTGRES_MIGRATIONS)?;
-                Engine::Postgres(postgres)
+                Postgres::migrate(url, POSTGRES_MIGRATIONS)?;
+                Engine::Postgres(Postgres::open(url, config.postgres))
             }
         };
         Ok(Self { engine, clock })
@@ -97,7 +99,7 @@ impl Store {
     {
         match &self.engine {
             Engine::Sqlite { writer, .. } => writer.try_run(job).await,
-            Engine::Postgres(postgres) => write_postgres(postgres.clone(), self.clock.clone(), job).await,
+            Engine::Postgres(postgres) => write_postgres(postgres.clone(), self.clock.clone(), 0, job).await,
         }
     }
 
@@ -109,7 +111,7 @@ impl Store {
     {
         match &self.engine {
             Engine::Sqlite { writer, .. } => writer.run(job).await,
-            Engine::Postgres(postgres) => write_postgres(postgres.clone(), self.clock.clone(), job).await,
+            Engine::Postgres(postgres) => write_postgres(postgres.clone(), self.clock.clone(), PATIENCE, job).await,
         }
     }
 
@@ -141,22 +143,23 @@ impl Store {
 
 /// Runs the job again when another transaction made it fail: nothing of it is there then. What its commit came to is never
 /// guessed.
-async fn write_postgres<T, F>(postgres: Postgres, clock: Clock, job: F) -> Result<T, Problem>
+async fn write_postgres<T, F>(postgres: Postgres, clock: Clock, mut patience: u32, job: F) -> Result<T, Problem>
 where
     T: Send + 'static,
     F: Fn(&mut Db, Timestamp) -> Result<T, Problem> + Send + 'static,
 {
     let run = move || {
-        let mut tries = 0;
+        let (mut tries, begun) = (0, Instant::now());
         loop {
             let panicked = |_| Err(Problem::internal("a job panicked"));
             let once = |db: &mut Db| catch_unwind(AssertUnwindSafe(|| job(db, clock.now()))).unwrap_or_else(panicked);
             match postgres.write(once) {
                 End::Done(done) => return Ok(done),
-                End::RolledBack(problem) if may_pass(&problem) && tries < RETRIES => {
+                End::RolledBack(problem) if problem.passing && tries < RETRIES && begun.elapsed() < RETRY_FOR => {
                     std::thread::sleep(full_jitter(tries));
                     tries += 1;
                 }
+                End::NotBegun(_) if patience > 0 && !postgres.is_closed() => patience -= 1,
                 End::RolledBack(problem) if problem.code == Code::StorageUnavailable => {
                     return Err(Problem::overloaded(problem.cause.unwrap_or_default()));
                 }
@@ -165,11 +168,6 @@ where
         }
     };
     tokio::task::spawn_blocking(run).await.map_err(Problem::internal)?
-}
-
-/// The database's own refusals (a deadlock, a lock that took too long), and guards that another transaction was faster to.
-fn may_pass(problem: &Problem) -> bool {
-    matches!(problem.code, Code::StorageUnavailable | Code::Overloaded)
 }
 
 /// Anywhere between nothing and a limit that doubles with every try, so that those who collided don't meet again.

@@ -60,6 +60,7 @@ pub fn find_listed(db: &mut Db, ids: &[ProductId]) -> QueryResult<BTreeMap<Produ
 /// anyway.
 pub fn lock(db: &mut Db, ids: &[ProductId]) -> QueryResult<()> {
     match db {
+        _ if ids.is_empty() => Ok(()),
         Db::Sqlite(_) => Ok(()),
         Db::Postgres(conn) => products::table
             .filter(products::product_id.eq_any(ids))

@@ -276,3 +276,36 @@ async fn the_hot_path_uses_indexes() {
         assert!(plan.contains("Index") && !plan.contains("Seq Scan"), "{statement}\n{plan}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn a_row_that_is_kept_from_us_is_503_after_the_lock_time_out_and_nothing_is_done() {
+    let app = TestApp::with(|config| config.store.postgres.lock_timeout = Duration::from_millis(100)).await;
+    let mut other = server(&app);
+    other.batch_execute("BEGIN; SELECT * FROM products WHERE product_id = 'MUG-BLUE' FOR UPDATE").unwrap();
+    let asked = std::time::Instant::now();
+    for key in ["k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"] {
+        app.shopper().propose(key, &mugs()).await.assert_problem(503, "overloaded");
+    }
+    assert!(asked.elapsed() < Duration::from_secs(8), "each connection has its lock time-out");
+    other.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(app.number("SELECT count(*) AS n FROM claims"), 0);
+    assert_eq!(app.shopper().propose("k1", &mugs()).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn an_instance_waits_for_anothers_migration_however_long_it_takes() {
+    let home = Home::new();
+    let mut other = PgConnection::establish(&home.database.address()).unwrap();
+    other.batch_execute("SELECT pg_advisory_lock(x'636f756e74657273'::bigint)").unwrap();
+    let mut config = store_config(&home.database);
+    config.postgres.statement_timeout = Duration::from_millis(50);
+    let opening = tokio::task::spawn_blocking(move || {
+        countersign::store::Store::open(&config, countersign::clock::Clock::System).map(|_| ())
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!opening.is_finished());
+    other.batch_execute("SELECT pg_advisory_unlock_all()").unwrap();
+    opening.await.unwrap().unwrap();
+}

@@ -135,6 +135,8 @@ pub struct Problem {
     pub cause: Option<String>,
     /// When the claim behind the call will be forgotten, where there is one.
     pub key_expires_at: Option<Timestamp>,
+    /// Another transaction was in the way: the same work, run again right away, may well succeed.
+    pub passing: bool,
 }
 
 /// The wire form of a problem: RFC 9457 `application/problem+json`.
@@ -183,8 +185,14 @@ impl Problem {
         self
     }
 
+    /// Says that another transaction was in the way.
+    pub fn passing(mut self) -> Self {
+        self.passing = true;
+        self
+    }
+
     fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), facts: Box::default(), cause: None, key_expires_at: None }
+        Self { code, detail: detail.into(), facts: Box::default(), cause: None, key_expires_at: None, passing: false }
     }
 
     fn with(mut self, state: impl FnOnce(&mut Facts)) -> Self {

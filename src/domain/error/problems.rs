@@ -379,6 +379,11 @@ impl Problem {
         Self::new(Code::StorageUnavailable, detail).because(cause).after(Duration::from_secs(1))
     }
 
+    /// A guard failed that had held a moment ago: another transaction was faster.
+    pub fn moved(cause: impl std::fmt::Display) -> Self {
+        Self::overloaded(cause).passing()
+    }
+
     pub fn overloaded(cause: impl std::fmt::Display) -> Self {
         Self::new(Code::Overloaded, "Nothing was done. Send it again with the same key.")
             .because(cause)
