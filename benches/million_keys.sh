@@ -41,6 +41,10 @@ INSERT INTO orders
 SELECT 'ord_' || md5('o' || i), 'cnf_' || md5('c' || i), actor_id, account_id, 'sha256:' || md5('a' || i), plan, total_minor, 0, 0,
     currency, shipping_address, NULL, created_at
 FROM orders, generate_series(1, $ROWS) AS i;
+INSERT INTO payments
+SELECT 'pay_' || md5('p' || i), 'cnf_' || md5('c' || i), NULL, 'countersign-pay_' || md5('p' || i), request, amount_minor, currency,
+    status, decline_reason, provider_key_expires_at, NULL, NULL, attempts, recover_at, created_at, decided_at
+FROM payments, generate_series(1, $ROWS) AS i;
 VACUUM ANALYZE;
 SQL
 
@@ -58,7 +62,7 @@ plan "SELECT * FROM orders WHERE account_id = 'a' ORDER BY order_id DESC LIMIT 2
 plan "SELECT 1 FROM payments WHERE confirmation_id = 'c'"
 sql -F ' ' <<'SQL'
 SELECT relname, 'rows', pg_size_pretty(pg_table_size(oid)), 'indexes', pg_size_pretty(pg_indexes_size(oid))
-FROM pg_class WHERE relname IN ('claims', 'confirmations', 'orders') ORDER BY 1;
+FROM pg_class WHERE relname IN ('claims', 'confirmations', 'orders', 'payments') ORDER BY 1;
 SELECT 'a stored answer has', length(answer_body), 'bytes' FROM claims WHERE idempotency_key = 'real';
 UPDATE claims SET answer_body = NULL WHERE idempotency_key <> 'real';
 VACUUM FULL claims;
