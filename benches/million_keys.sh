@@ -12,10 +12,10 @@ BINARY=${BINARY:-target/debug/countersign}
 ROWS=${ROWS:-1000000}
 sql() { psql -qAt -v ON_ERROR_STOP=1 "$BASE/million" "$@"; }
 
-psql -qAt "$SERVER" -c 'CREATE DATABASE million'
+psql -qAt "$SERVER" -c 'CREATE DATABASE million' -c 'CREATE DATABASE sandbox'
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
-"$BINARY" serve --demo --bind 127.0.0.1:0 --database-url "$BASE/million" --sandbox-url "sqlite://$DIR/sandbox.db" \
+"$BINARY" serve --demo --bind 127.0.0.1:0 --database-url "$BASE/million" --sandbox-url "$BASE/sandbox" \
     --worker-interval 1h >"$DIR/out" 2>/dev/null &
 PID=$!
 until URL=$(grep -o 'http://[0-9.:]*' "$DIR/out" | head -1) && [ -n "$URL" ]; do sleep 0.1; done

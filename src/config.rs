@@ -96,7 +96,7 @@ pub struct ServeArgs {
     /// How long running calls may take to finish after SIGTERM; what is left is recovered at the next start.
     #[arg(long, env = "COUNTERSIGN_SHUTDOWN_GRACE", default_value = "30s", value_parser = span)]
     pub shutdown_grace: Duration,
-    /// Writes in one commit, at most. 1 turns group commit off.
+    /// SQLite: writes in one commit, at most. 1 turns group commit off.
     #[arg(long, env = "COUNTERSIGN_WRITE_BATCH", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub write_batch: u16,
 }
@@ -122,7 +122,7 @@ pub struct DatabaseArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct SandboxArgs {
-    /// The sandbox provider's own ledger.
+    /// The sandbox provider's own ledger, in another database than ours. Several instances share it.
     #[arg(long, env = "COUNTERSIGN_SANDBOX_URL", default_value = "sqlite://data/sandbox.db", value_parser = database_url)]
     pub sandbox_url: DatabaseUrl,
 }
@@ -204,6 +204,10 @@ impl ServeArgs {
             return Err(
                 "--database-url and --sandbox-url must be two databases: the provider's books are its own".into()
             );
+        }
+        let shared = |url: &DatabaseUrl| matches!(url, DatabaseUrl::Postgres(_));
+        if shared(&store.url) && !shared(&self.sandbox.sandbox_url) {
+            return Err("--sandbox-url must be on PostgreSQL as well: instances share the provider's books".into());
         }
         if self.demo && !self.bind.ip().is_loopback() {
             return Err("--demo admits keys that everybody knows: it binds loopback addresses only".into());

@@ -75,16 +75,21 @@ fn is_passing(error: &DbError) -> bool {
         || why.message().contains("deadlock detected")
 }
 
-impl Db<'_> {
-    /// Whether a row was kept from us for longer than `lock_timeout`. SQLite's writer waits for nobody.
-    pub fn was_kept_waiting(&self, error: &DbError) -> bool {
-        let unnamed = matches!(error, DbError::DatabaseError(DatabaseErrorKind::Unknown, _));
-        matches!(self, Db::Postgres(_)) && unnamed && !is_passing(error)
-    }
+/// Why a database can't be read as it is, in one line.
+pub fn unreadable(url: &DatabaseUrl, problem: Problem) -> String {
+    let cause = problem.cause.unwrap_or(problem.detail);
+    let older = ["no such table", "no such column", "does not exist"].iter().any(|sign| cause.contains(sign));
+    let hint = if older { " (start the server once: it brings the tables up to date)" } else { "" };
+    format!("{url}: {}{hint}", cause.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether another transaction had a row for longer than `lock_timeout`. The same holds for the server's language.
+pub fn is_lock_timeout(error: &DbError) -> bool {
+    matches!(error, DbError::DatabaseError(_, why) if why.message().contains("lock timeout"))
 }
 
 /// Where a database is. Shown without its password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
     Sqlite(PathBuf),
     Postgres(String),
@@ -108,6 +113,12 @@ impl DatabaseUrl {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
             Self::Postgres(url) => url.clone(),
         }
+    }
+}
+
+impl std::fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
     }
 }
 

@@ -60,7 +60,8 @@ impl Postgres {
     /// Brings the tables up to date, once, however many instances start together: on a connection of its own, which may
     /// wait for another instance's migration and takes as long as it needs.
     pub fn migrate(url: &str, migrations: EmbeddedMigrations) -> Result<(), String> {
-        let mut conn = PgConnection::establish(url).map_err(|e| e.to_string())?;
+        let one_line = |e: ConnectionError| e.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut conn = PgConnection::establish(url).map_err(one_line)?;
         conn.batch_execute(&format!("SELECT pg_advisory_lock({MIGRATION_LOCK})")).map_err(|e| e.to_string())?;
         conn.run_pending_migrations(migrations).map(|_| ()).map_err(|e| format!("migrations: {e}"))
     }

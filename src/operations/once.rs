@@ -12,8 +12,8 @@ use crate::domain::operation::Operation;
 use crate::domain::time::Timestamp;
 use crate::effects::{Retention, RetentionClass};
 use crate::failpoints;
-use crate::store::Db;
 use crate::store::claims::{self, Claim};
+use crate::store::{Db, is_lock_timeout};
 use std::time::Duration;
 
 /// When to ask again about a call that is still running.
@@ -119,7 +119,7 @@ pub fn claim(db: &mut Db, keyed: &Keyed, retention: Retention, now: Timestamp) -
     match claims::claim(db, &claim) {
         Ok(claimed) => Ok(claimed.then_some(claim)),
         // The first call with this key has it, and takes longer than we wait.
-        Err(error) if db.was_kept_waiting(&error) => Err(Problem::key_in_flight(IN_FLIGHT_WAIT)),
+        Err(error) if is_lock_timeout(&error) => Err(Problem::key_in_flight(IN_FLIGHT_WAIT)),
         Err(error) => Err(error.into()),
     }
 }

@@ -4,7 +4,7 @@
 use super::{Answering, Booking, Found, Outcome, PaymentProvider};
 use crate::clock::Clock;
 use crate::database::postgres::{End, Postgres, PostgresSettings};
-use crate::database::{DatabaseUrl, Db, on, sqlite};
+use crate::database::{DatabaseUrl, Db, on, sqlite, unreadable};
 use crate::domain::error::Problem;
 use crate::domain::money::Currency;
 use crate::domain::payment::{Charge, Decision, GiveBack, PaymentMethod, PaymentStatus, ProviderKey};
@@ -23,6 +23,8 @@ const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sa
 const DECLINE_REASON: &str = "insufficient_funds";
 /// Why a refund is declined that its charge doesn't cover.
 const NOT_REFUNDABLE: &str = "charge_not_refundable";
+/// One takes requests, one looks up.
+const CONNECTIONS: u32 = 2;
 /// As long as Stripe keeps an idempotency key.
 const KEY_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -179,8 +181,8 @@ impl Sandbox {
                 Books::Sqlite(Arc::new(Mutex::new(sqlite::open(path)?)))
             }
             DatabaseUrl::Postgres(url) => {
-                Postgres::migrate(url, POSTGRES_MIGRATIONS)?;
-                Books::Postgres(Postgres::open(url, settings))
+                Postgres::migrate(url, POSTGRES_MIGRATIONS).map_err(|e| format!("the sandbox's database: {e}"))?;
+                Books::Postgres(Postgres::open(url, PostgresSettings { connections: CONNECTIONS, ..settings }))
             }
         };
         Ok(Self { books, delay, clock })
@@ -263,14 +265,11 @@ impl Sandbox {
 /// The ledger, for checking it. Changes nothing.
 pub fn books(url: &DatabaseUrl, settings: PostgresSettings) -> Result<Vec<Booking>, String> {
     let all = |db: &mut Db| on!(db, |conn| ledger::table.select(Entry::as_select()).load(conn));
-    let entries: Vec<Entry> = match url {
-        DatabaseUrl::Sqlite(path) => {
-            all(&mut Db::Sqlite(&mut sqlite::open_existing(path)?)).map_err(|e| format!("{url}: {e}"))?
-        }
-        DatabaseUrl::Postgres(address) => Postgres::open(address, settings)
-            .read(|db| Ok(all(db)?))
-            .map_err(|problem| format!("{url}: {}", problem.cause.unwrap_or(problem.detail)))?,
+    let read: Result<Vec<Entry>, Problem> = match url {
+        DatabaseUrl::Sqlite(path) => all(&mut Db::Sqlite(&mut sqlite::open_existing(path)?)).map_err(Problem::from),
+        DatabaseUrl::Postgres(address) => Postgres::open(address, settings).read(|db| Ok(all(db)?)),
     };
+    let entries = read.map_err(|problem| unreadable(url, problem))?;
     let booking = |entry: Entry| Booking {
         status: entry.outcome.status(),
         refund_of: entry.refund_of,

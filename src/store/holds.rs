@@ -98,7 +98,7 @@ pub fn lock_products(db: &mut Db, ids: &[ConfirmationId], needed: &[ProductId]) 
     let held = stock_holds::table.filter(stock_holds::confirmation_id.eq_any(ids)).select(stock_holds::product_id);
     let mut all: Vec<ProductId> = held.load(*conn)?;
     all.extend_from_slice(needed);
-    lock_rows(db, &all)
+    if all.is_empty() { Ok(()) } else { lock_rows(db, &all) }
 }
 
 /// Ends every hold of these confirmations. Only the one caller that moved them may do it. Takes the locks in the order

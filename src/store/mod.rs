@@ -17,9 +17,11 @@ pub mod tasks;
 mod writer;
 
 use crate::clock::Clock;
+pub use crate::database::is_lock_timeout;
 pub(crate) use crate::database::on;
 use crate::database::postgres::{End, Postgres, PostgresSettings};
 use crate::database::sqlite;
+use crate::database::unreadable;
 pub use crate::database::{DatabaseUrl, Db};
 use crate::domain::error::{Code, Problem};
 use crate::domain::time::Timestamp;
@@ -42,10 +44,10 @@ const READER_WAIT: Duration = Duration::from_secs(5);
 const RETRIES: u32 = 8;
 /// And for how long: each deadlock costs its victims the server's deadlock_timeout, a second.
 const RETRY_FOR: Duration = Duration::from_secs(5);
-/// How often work that has to be finished waits for a connection, five seconds each time.
-const PATIENCE: u32 = 12;
-/// The first pause before that, at most; it doubles.
+/// The pause before it is run again for the first time, at most; it doubles.
 const FIRST_PAUSE_MS: u64 = 4;
+/// How often work that has to be finished waits for a connection: a minute in all.
+const PATIENCE: u32 = 12;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -79,7 +81,7 @@ impl Store {
                 Engine::Sqlite { writer: writer.into(), readers: reader_pool(path)? }
             }
             DatabaseUrl::Postgres(url) => {
-                Postgres::migrate(url, POSTGRES_MIGRATIONS)?;
+                Postgres::migrate(url, POSTGRES_MIGRATIONS).map_err(|e| format!("{}: {e}", config.url))?;
                 Engine::Postgres(Postgres::open(url, config.postgres))
             }
         };
@@ -103,7 +105,7 @@ impl Store {
         }
     }
 
-    /// The same for work that has to be finished, whatever the load: waits for room in the queue.
+    /// The same for work that has to be finished, whatever the load: waits for room in the queue, or for a connection.
     pub async fn write_when_room<T, F>(&self, job: F) -> Result<T, Problem>
     where
         T: Send + 'static,
@@ -132,7 +134,8 @@ impl Store {
         read.await.map_err(Problem::internal)?
     }
 
-    /// Finishes what is queued and closes the write connection. Later writes are refused.
+    /// SQLite: finishes what is queued and closes the write connection; later writes are refused. PostgreSQL: refuses
+    /// later transactions; those that run go on.
     pub async fn close(&self) {
         match &self.engine {
             Engine::Sqlite { writer, .. } => writer.close().await,
@@ -187,12 +190,7 @@ pub fn inspect<T>(config: &StoreConfig, query: impl FnOnce(&mut Db) -> Result<T,
         }
         DatabaseUrl::Postgres(url) => Postgres::open(url, config.postgres).read(query),
     };
-    end.map_err(|problem| {
-        let cause = problem.cause.unwrap_or(problem.detail);
-        let older = ["no such table", "no such column", "does not exist"].iter().any(|sign| cause.contains(sign));
-        let hint = if older { " (start the server once: it brings the tables up to date)" } else { "" };
-        format!("{}: {cause}{hint}", config.url)
-    })
+    end.map_err(|problem| unreadable(&config.url, problem))
 }
 
 #[derive(Debug)]

@@ -59,17 +59,14 @@ pub fn find_listed(db: &mut Db, ids: &[ProductId]) -> QueryResult<BTreeMap<Produ
 /// Keeps others from these products until the transaction ends, taken in the order of their ids. SQLite's writer is alone
 /// anyway.
 pub fn lock(db: &mut Db, ids: &[ProductId]) -> QueryResult<()> {
-    match db {
-        _ if ids.is_empty() => Ok(()),
-        Db::Sqlite(_) => Ok(()),
-        Db::Postgres(conn) => products::table
-            .filter(products::product_id.eq_any(ids))
-            .order(products::product_id)
-            .select(products::product_id)
-            .for_update()
-            .load::<ProductId>(*conn)
-            .map(|_| ()),
-    }
+    let Db::Postgres(conn) = db else { return Ok(()) };
+    products::table
+        .filter(products::product_id.eq_any(ids))
+        .order(products::product_id)
+        .select(products::product_id)
+        .for_update()
+        .load::<ProductId>(*conn)
+        .map(|_| ())
 }
 
 /// Which of the catalogue's products to look at.

@@ -200,6 +200,7 @@ fn a_bad_value_is_one_clear_line_and_exit_code_2() {
         (&["serve", "--refund-lookalike-window", "soon"], "refund-lookalike-window"),
         (&["serve", "--database-url", "mysql://x"], "sqlite://"),
         (&["serve", "--payments", "stripe"], "sandbox"),
+        (&["serve", "--database-url", "postgres://h/d", "--sandbox-url", "sqlite://x.db"], "PostgreSQL as well"),
         (&["serve", "--database-url", "sqlite://data/x.db", "--sandbox-url", "sqlite://./data/x.db"], "two databases"),
         (&["serve", "--no-such-flag"], "no-such-flag"),
         (&["serve", "--bind", "nowhere"], "bind"),
