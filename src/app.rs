@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::demo;
+use crate::http::pages::Pages;
 use crate::http::{self, State};
 use crate::operations::authenticate::DemoActors;
 use crate::operations::search_products::Searches;
@@ -49,8 +50,8 @@ impl App {
             tally: Tally::default(),
             searches: Searches::default(),
         };
-        let document = http::document(config.settings.retention).to_pretty_json().map_err(|e| e.to_string())?;
-        let state = Data::new(State { context: context.clone(), demo: config.demo, document });
+        let pages = Pages::new(config.settings.retention, config.demo).map_err(|e| e.to_string())?;
+        let state = Data::new(State { context: context.clone(), demo: config.demo, pages });
         let server = HttpServer::new(move || http::app(state.clone()))
             .workers(HTTP_WORKERS)
             .shutdown_timeout(config.shutdown_grace.as_secs().max(1))

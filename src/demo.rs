@@ -18,7 +18,7 @@ const SHOPPER: &[Scope] =
     &[Scope::CatalogRead, Scope::CheckoutPropose, Scope::CheckoutConfirm, Scope::OrdersRead, Scope::OrdersWrite];
 
 /// Key, account, scopes. The last part of the key is the actor's name.
-const ACTORS: &[(&str, &str, &[Scope])] = &[
+pub const ACTORS: &[(&str, &str, &[Scope])] = &[
     ("csk_demo_shopper", "demo", SHOPPER),
     ("csk_demo_second", "demo", SHOPPER),
     ("csk_demo_stranger", "elsewhere", SHOPPER),

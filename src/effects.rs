@@ -3,6 +3,7 @@
 //! description and enforcement can't drift apart.
 
 use crate::domain::actor::Scope;
+use crate::domain::error::Code;
 use crate::domain::operation::Operation;
 use crate::domain::words::words;
 use serde_json::{Value, json};
@@ -92,6 +93,8 @@ pub struct EffectProfile {
     pub compensate: Option<Operation>,
     /// Members, of the request or the answer, whose texts may come from strangers.
     pub untrusted_inputs: &'static [&'static str],
+    /// Problems of its own. [`Operation::problems`] adds those that it shares with others.
+    pub problems: &'static [Code],
 }
 
 /// What most operations share: a local read. Each names what it differs in.
@@ -109,12 +112,34 @@ const READ: EffectProfile = EffectProfile {
     confirm: None,
     compensate: None,
     untrusted_inputs: &[],
+    problems: &[],
 };
 
 const PRODUCT_TEXTS: &[&str] = &["title", "description"];
 const ADDRESS_TEXTS: &[&str] = &["shipping_address"];
 const PLAN_TEXTS: &[&str] = &["plan.shipping_address", "plan.lines.title"];
 const ORDER_TEXTS: &[&str] = &["shipping_address", "plan.shipping_address", "plan.lines.title"];
+/// Problems that any call can end in.
+const EVERY_CALL: &[Code] = &[
+    Code::MalformedRequest,
+    Code::Unauthenticated,
+    Code::RequestTimeout,
+    Code::PayloadTooLarge,
+    Code::UnsupportedMediaType,
+    Code::InternalError,
+    Code::StorageUnavailable,
+    Code::Overloaded,
+];
+/// What a cart can run into, looked at or proposed.
+const CART_PROBLEMS: &[Code] = &[
+    Code::ValidationFailed,
+    Code::PlanChanged,
+    Code::InsufficientStock,
+    Code::ProductUnavailable,
+    Code::DiscountUnavailable,
+    Code::CurrencyMismatch,
+    Code::ShippingUnavailable,
+];
 const ANY_CONFIRMATION: &[Scope] = &[Scope::CheckoutPropose, Scope::RefundsCreate, Scope::RefundsConfirm];
 
 impl Operation {
@@ -124,6 +149,7 @@ impl Operation {
                 path: "/products",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: &["products.title", "products.description"],
+                problems: &[Code::ValidationFailed],
                 ..READ
             },
             Operation::GetProduct => &EffectProfile {
@@ -137,6 +163,7 @@ impl Operation {
                 path: "/products-batch-get",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: &["products.title", "products.description"],
+                problems: &[Code::ValidationFailed],
                 ..READ
             },
             Operation::BatchSearchProducts => &EffectProfile {
@@ -144,6 +171,7 @@ impl Operation {
                 path: "/products-batch-search",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: &["results.products.title", "results.products.description"],
+                problems: &[Code::ValidationFailed],
                 ..READ
             },
             Operation::BatchUpdateProducts => &EffectProfile {
@@ -155,6 +183,7 @@ impl Operation {
                 side_effects: &["makes and changes products", "sets stock"],
                 compensate: Some(Operation::BatchUpdateProducts),
                 untrusted_inputs: &["updates.set.title", "updates.set.description"],
+                problems: &[Code::ValidationFailed, Code::BatchStopped],
                 ..READ
             },
             Operation::DryRunCheckout => &EffectProfile {
@@ -162,6 +191,7 @@ impl Operation {
                 path: "/checkout-dry-run",
                 scopes: &[Scope::CheckoutPropose],
                 untrusted_inputs: ADDRESS_TEXTS,
+                problems: CART_PROBLEMS,
                 ..READ
             },
             Operation::ProposeCheckout => &EffectProfile {
@@ -176,12 +206,24 @@ impl Operation {
                 confirm: Some(Operation::ConfirmCheckout),
                 compensate: Some(Operation::CancelConfirmation),
                 untrusted_inputs: ADDRESS_TEXTS,
+                problems: &[
+                    Code::ValidationFailed,
+                    Code::PlanChanged,
+                    Code::InsufficientStock,
+                    Code::ProductUnavailable,
+                    Code::DiscountUnavailable,
+                    Code::CurrencyMismatch,
+                    Code::ShippingUnavailable,
+                    Code::TooManyPending,
+                    Code::AttemptPending,
+                ],
                 ..READ
             },
             Operation::ListConfirmations => &EffectProfile {
                 path: "/confirmations",
                 scopes: ANY_CONFIRMATION,
                 untrusted_inputs: &["confirmations.plan.shipping_address", "confirmations.plan.lines.title"],
+                problems: &[Code::ValidationFailed],
                 ..READ
             },
             Operation::GetConfirmation => &EffectProfile {
@@ -198,6 +240,7 @@ impl Operation {
                 natural_key: Some("confirmation_id"),
                 scopes: &[Scope::CheckoutPropose, Scope::RefundsCreate],
                 side_effects: &["frees what the confirmation holds"],
+                problems: &[Code::NothingToCancel, Code::OperationInFlight, Code::ConfirmationDecided],
                 ..READ
             },
             Operation::ConfirmCheckout => &EffectProfile {
@@ -212,6 +255,18 @@ impl Operation {
                 side_effects: &["charges the payment method", "makes an order", "takes the units out of stock"],
                 dry_run: Some(Operation::DryRunCheckout),
                 untrusted_inputs: PLAN_TEXTS,
+                problems: &[
+                    Code::ValidationFailed,
+                    Code::WrongOperation,
+                    Code::ConfirmationCancelled,
+                    Code::ConfirmationExpired,
+                    Code::ConfirmationMismatch,
+                    Code::AttemptPending,
+                    Code::OperationInFlight,
+                    Code::PaymentDeclined,
+                    Code::OutcomeUnknown,
+                    Code::PaymentNeedsReview,
+                ],
                 ..READ
             },
             Operation::GetOrder => &EffectProfile {
@@ -228,6 +283,7 @@ impl Operation {
                     "orders.plan.shipping_address",
                     "orders.plan.lines.title",
                 ],
+                problems: &[Code::ValidationFailed],
                 ..READ
             },
             Operation::SetShippingAddress => &EffectProfile {
@@ -240,6 +296,7 @@ impl Operation {
                 side_effects: &["replaces where the order goes"],
                 compensate: Some(Operation::SetShippingAddress),
                 untrusted_inputs: ADDRESS_TEXTS,
+                problems: &[Code::ValidationFailed, Code::AddressChangesPrice, Code::DeliveryStarted],
                 ..READ
             },
             Operation::DryRunRefund => &EffectProfile {
@@ -247,6 +304,12 @@ impl Operation {
                 path: "/refunds-dry-run",
                 scopes: &[Scope::RefundsCreate],
                 untrusted_inputs: &["note"],
+                problems: &[
+                    Code::ValidationFailed,
+                    Code::NotFound,
+                    Code::CurrencyMismatch,
+                    Code::RefundExceedsRemaining,
+                ],
                 ..READ
             },
             Operation::IssueRefund => &EffectProfile {
@@ -264,6 +327,16 @@ impl Operation {
                 dry_run: Some(Operation::DryRunRefund),
                 confirm: Some(Operation::ConfirmRefund),
                 untrusted_inputs: &["note"],
+                problems: &[
+                    Code::ValidationFailed,
+                    Code::NotFound,
+                    Code::CurrencyMismatch,
+                    Code::RefundExceedsRemaining,
+                    Code::TooManyPending,
+                    Code::RefundDeclined,
+                    Code::OutcomeUnknown,
+                    Code::PaymentNeedsReview,
+                ],
                 ..READ
             },
             Operation::ConfirmRefund => &EffectProfile {
@@ -278,6 +351,20 @@ impl Operation {
                 side_effects: &["gives money back to the payment method"],
                 dry_run: Some(Operation::DryRunRefund),
                 untrusted_inputs: &["note"],
+                problems: &[
+                    Code::ValidationFailed,
+                    Code::WrongOperation,
+                    Code::ApproverMustDiffer,
+                    Code::ConfirmationCancelled,
+                    Code::ConfirmationExpired,
+                    Code::ConfirmationMismatch,
+                    Code::AttemptPending,
+                    Code::EqualRefundMade,
+                    Code::OperationInFlight,
+                    Code::RefundDeclined,
+                    Code::OutcomeUnknown,
+                    Code::PaymentNeedsReview,
+                ],
                 ..READ
             },
             Operation::GetRefund => &EffectProfile {
@@ -286,11 +373,39 @@ impl Operation {
                 untrusted_inputs: &["note"],
                 ..READ
             },
-            Operation::GetOperationStatus => {
-                &EffectProfile { path: "/operation-status", untrusted_inputs: &["response"], ..READ }
-            }
+            Operation::GetOperationStatus => &EffectProfile {
+                path: "/operation-status",
+                untrusted_inputs: &["response"],
+                problems: &[
+                    Code::IdempotencyKeyRequired,
+                    Code::IdempotencyKeyInvalid,
+                    Code::IdempotencyKeyExpired,
+                    Code::InsufficientScope,
+                    Code::NotFound,
+                ],
+                ..READ
+            },
             Operation::GetTask => &EffectProfile { path: "/tasks/{task_id}", ..READ },
         }
+    }
+
+    /// Every problem that it can answer, in the order of the error table.
+    pub fn problems(self) -> Vec<Code> {
+        let profile = self.profile();
+        let (keyed, required) = (profile.key != KeyRule::None, profile.key == KeyRule::Required);
+        // A natural key of money is a confirmation, which keeps its answer for as long as the order exists.
+        let expires = required && profile.retention == RetentionClass::Money;
+        let rules: [(bool, &[Code]); 7] = [
+            (true, EVERY_CALL),
+            (!profile.scopes.is_empty(), &[Code::InsufficientScope]),
+            (profile.path.contains('{'), &[Code::NotFound]),
+            (required, &[Code::IdempotencyKeyRequired]),
+            (keyed, &[Code::IdempotencyKeyInvalid, Code::IdempotencyKeyReused, Code::IdempotencyInFlight]),
+            (expires, &[Code::IdempotencyKeyExpired]),
+            (true, profile.problems),
+        ];
+        let can = |code: &Code| rules.iter().any(|(holds, codes)| *holds && codes.contains(code));
+        Code::ALL.iter().copied().filter(can).collect()
     }
 
     /// Those whose keys are kept this way.
@@ -320,6 +435,9 @@ const NORMALIZATIONS: &[&str] = &[
     "letter case of a currency",
     "an optional member that is null or its default counts as absent",
 ];
+
+/// JSON Schema of `x-ai-metadata`.
+pub const METADATA_SCHEMA: &str = include_str!("../openapi/x-ai-metadata.schema.json");
 
 impl EffectProfile {
     /// The `x-ai-metadata` block of the OpenAPI document.

@@ -90,8 +90,8 @@ fn sample_call(address: &str) -> String {
 
 /// With the default retention, as the committed document has it.
 fn openapi() -> Result<(), Failure> {
-    let document = http::document(Retention::DEFAULT);
-    println!("{}", document.to_pretty_json().map_err(|e| Failure::Failed(e.to_string()))?);
+    let document = http::document(Retention::DEFAULT).and_then(|document| serde_json::to_string_pretty(&document));
+    println!("{}", document.map_err(|e| Failure::Failed(e.to_string()))?);
     Ok(())
 }
 

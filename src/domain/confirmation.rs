@@ -229,20 +229,27 @@ pub struct Made {
     pub ttl: Duration,
 }
 
+/// A firm, single-use offer to run one operation with one plan, for one actor, until it expires.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Confirmation)]
 pub struct ConfirmationView<'a> {
+    /// Names it in every call about it; the only key that its confirm needs.
     pub confirmation_id: &'a ConfirmationId,
+    /// What confirming it does.
     pub operation: Purpose,
+    /// Where it stands; the clock decides what is expired.
     pub status: Status,
     #[serde(flatten)]
     pub offer: OfferView<'a>,
     /// Of the plan, or of the refund: send it as `expected_plan_digest` to confirm exactly this.
     pub plan_digest: &'a Digest,
+    /// What to think about before confirming it; empty when nothing stands out.
     pub warnings: &'a [Warning],
     /// It can be confirmed strictly before this time. A replay never moves it.
     pub expires_at: Timestamp,
+    /// When it was proposed.
     pub created_at: Timestamp,
+    /// What can be done with it in this status.
     pub next: Next,
 }
 
@@ -250,15 +257,26 @@ pub struct ConfirmationView<'a> {
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum OfferView<'a> {
+    /// A checkout.
+    #[schema(title = "Checkout")]
     Checkout {
+        /// What is held, and charged when it is confirmed.
         plan: &'a Plan,
+        /// The plan's total: what confirming it charges.
         total: Money,
+        /// The order that it became; null unless it was confirmed.
+        #[schema(required)]
         order_id: Option<&'a OrderId>,
     },
+    /// A refund.
+    #[schema(title = "Refund")]
     Refund {
         #[serde(flatten)]
         offer: &'a RefundOffer,
+        /// What confirming it gives back.
         amount: Money,
+        /// The refund that it became; null until it was sent to the provider.
+        #[schema(required)]
         refund_id: Option<&'a RefundId>,
     },
 }
@@ -266,14 +284,24 @@ pub enum OfferView<'a> {
 /// What can be done next, as paths. `confirm` takes POST, `cancel` DELETE, `order` and `refund` GET, `propose` POST.
 #[derive(Clone, Debug, Default, Serialize, utoipa::ToSchema)]
 pub struct Next {
+    /// Run it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/confirm-checkout/cnf_019adef6a0c07a3b9d1c6f2b5e8a4d10")]
     pub confirm: Option<String>,
+    /// Free what it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/confirmations/cnf_019adef6a0c07a3b9d1c6f2b5e8a4d10")]
     pub cancel: Option<String>,
+    /// Read the order that it became.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/orders/ord_019adef6a5d27c41a3f08b7e6d9c2f35")]
     pub order: Option<String>,
+    /// Read the refund that it became.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/refunds/rfd_019adef6ab3e7f60b8d24c1a9e7f5062")]
     pub refund: Option<String>,
+    /// Begin anew, under a new key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/checkout")]
     pub propose: Option<String>,
 }

@@ -5,11 +5,12 @@ use super::words::text_newtype;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// `sha256:` and 64 hex digits.
+/// The SHA-256 of a value's canonical JSON (RFC 8785): `sha256:` and 64 hex digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = diesel::sql_types::Text)]
 #[schema(value_type = String, pattern = "^sha256:[0-9a-f]{64}$")]
+#[schema(example = "sha256:4be54fd1c5e5ab4ccf0ee64d9cb04f6c2b9a6f0e4f7b1a3f5f9f6e9b9f1d8f6e")]
 pub struct Digest(String);
 
 impl Digest {

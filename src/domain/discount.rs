@@ -22,10 +22,13 @@ pub enum DiscountKind {
     FixedAmount(Money),
 }
 
+/// What one discount code takes off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AppliedDiscount {
+    /// As it was sent.
     #[schema(example = "WELCOME10")]
     pub code: String,
+    /// Taken off the subtotal by this code.
     pub amount: Money,
 }
 

@@ -5,12 +5,11 @@ use super::words::text_newtype;
 use serde::Serialize;
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)+) => {$(
-        $(#[$doc])*
+    ($(#[doc = $doc:literal] $name:ident = $prefix:literal;)+) => {$(
+        #[doc = $doc]
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
+        #[derive(Serialize, diesel::AsExpression, diesel::FromSqlRow)]
         #[diesel(sql_type = diesel::sql_types::Text)]
-        #[schema(value_type = String, pattern = "^[a-z]{3}_[0-9a-f]{32}$")]
         pub struct $name(String);
 
         impl $name {
@@ -25,24 +24,41 @@ macro_rules! ids {
             }
         }
 
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                id_schema($prefix, $doc)
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+
         text_newtype!($name);
     )+};
 }
 
+fn id_schema(prefix: &str, about: &str) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+    utoipa::openapi::schema::ObjectBuilder::new()
+        .schema_type(utoipa::openapi::schema::Type::String)
+        .description(Some(about.trim_start()))
+        .pattern(Some(format!("^{prefix}_[0-9a-f]{{32}}$")))
+        .examples([format!("{prefix}_019adef6a0c07a3b9d1c6f2b5e8a4d10")])
+        .into()
+}
+
 ids! {
-    /// A confirmation: `cnf_…`.
+    /// A confirmation's id: `cnf_…`.
     ConfirmationId = "cnf";
-    /// An order: `ord_…`.
+    /// An order's id: `ord_…`.
     OrderId = "ord";
-    /// A payment: `pay_…`.
+    /// A payment's id: `pay_…`.
     PaymentId = "pay";
-    /// A refund: `rfd_…`.
+    /// A refund's id: `rfd_…`.
     RefundId = "rfd";
-    /// An actor: `act_…`.
+    /// An actor's id: `act_…`.
     ActorId = "act";
-    /// An account: `acc_…`.
+    /// An account's id: `acc_…`.
     AccountId = "acc";
-    /// A change of a product's stock: `stc_…`.
+    /// The id of a change of a product's stock: `stc_…`.
     StockChangeId = "stc";
 }
 

@@ -178,12 +178,14 @@ impl std::fmt::Display for Money {
     }
 }
 
+/// An amount of money: a decimal string with exactly the currency's digits (USD 2, JPY 0, KWD 3).
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Money)]
-/// An amount of money: a decimal string with exactly the currency's digits (USD 2, JPY 0, KWD 3).
 pub struct WrittenMoney {
+    /// Whole minor units, written with a decimal point: exactly 2 digits for USD and EUR, none for JPY, 3 for KWD.
     #[schema(example = "47.30", pattern = r"^(0|[1-9][0-9]*)(\.[0-9]+)?$")]
     amount: String,
+    /// ISO 4217.
     currency: Currency,
 }
 

@@ -41,13 +41,14 @@ impl Decision {
 words! {
     /// A payment as callers see it on an order.
     pub enum CaptureStatus {
+        /// The money was taken.
         Captured = "captured",
     }
 }
 
 /// The name of a payment method at the provider: `pm_…`. Which ones exist is the provider's business.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[schema(value_type = String, example = "pm_sandbox_ok")]
+#[schema(value_type = String, pattern = "^pm_[A-Za-z0-9_]{1,252}$", example = "pm_sandbox_ok")]
 pub struct PaymentMethod(String);
 
 impl PaymentMethod {
@@ -100,8 +101,11 @@ pub struct GiveBack {
 /// The payment of an order, as callers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Payment {
+    /// Names it in the books.
     pub payment_id: PaymentId,
+    /// Whether the money was taken.
     pub status: CaptureStatus,
+    /// What was taken.
     pub amount: Money,
 }
 

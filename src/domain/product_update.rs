@@ -133,6 +133,7 @@ fn create(id: &ProductId, set: NewValues) -> Result<Listing, Problem> {
 /// One result an item, in the order of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct UpdateResult {
+    /// The product that the item named.
     pub product_id: ProductId,
     #[serde(flatten)]
     pub outcome: UpdateOutcome,
@@ -142,17 +143,27 @@ pub struct UpdateResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum UpdateOutcome {
+    /// It is new.
     Created {
+        /// Of the product, now.
+        #[schema(example = 1)]
         version: i64,
     },
+    /// It was changed.
     Updated {
+        /// Of the product, now.
+        #[schema(example = 4)]
         version: i64,
     },
     /// It was as it should be already.
     Unchanged {
+        /// Of the product, now.
+        #[schema(example = 3)]
         version: i64,
     },
+    /// It was not written.
     Refused {
+        /// Why, as the whole call's problem would say it.
         #[schema(value_type = ProblemBody, no_recursion)]
         problem: Value,
     },
@@ -160,8 +171,11 @@ pub enum UpdateOutcome {
     NotWritten,
 }
 
+/// What became of a batch.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct BatchUpdated {
+    /// As it was asked for.
     pub mode: BatchMode,
+    /// One an item, in the order of the request.
     pub results: Vec<UpdateResult>,
 }

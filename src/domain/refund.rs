@@ -9,19 +9,27 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 words! {
+    /// Why money is given back.
     pub enum RefundReason {
+        /// It arrived broken.
         Damaged = "damaged",
+        /// It isn't what was offered.
         NotAsDescribed = "not_as_described",
+        /// It came too late, or never.
         Late = "late",
+        /// Anything else: say it in `note`.
         Other = "other",
     }
 }
 
 words! {
+    /// What became of a refund.
     pub enum RefundStatus {
         /// Sent to the provider, whose word is awaited.
         Pending = "pending",
+        /// The money was given back.
         Succeeded = "succeeded",
+        /// The provider said no; no money moved.
         Declined = "declined",
     }
 }
@@ -30,10 +38,15 @@ words! {
 /// of, and the digest that a confirmation is bound to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RefundRequest {
+    /// The order to give back money of.
     pub order_id: OrderId,
+    /// In the order's currency.
     pub amount: Money,
+    /// Why.
     pub reason: RefundReason,
+    /// In the caller's words; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "The handle was broken")]
     pub note: Option<String>,
 }
 
@@ -56,6 +69,7 @@ words! {
 /// A refund as it would be made now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RefundOffer {
+    /// As it was asked for.
     pub refund: RefundRequest,
     /// After this refund, as it was when it was offered.
     pub remaining_refundable: Money,
@@ -150,16 +164,25 @@ impl Thresholds {
 /// A refund as callers see it.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct Refund {
+    /// Names it in every call about it.
     pub refund_id: RefundId,
+    /// The order that money is given back of.
     pub order_id: OrderId,
     /// The confirmation that it was asked for twice with; null where one step was enough.
+    #[schema(required)]
     pub confirmation_id: Option<ConfirmationId>,
+    /// What is given back.
     pub amount: Money,
+    /// Why.
     pub reason: RefundReason,
+    /// In the caller's words; null where there are none.
+    #[schema(required, example = "The handle was broken")]
     pub note: Option<String>,
+    /// Whether the money moved.
     pub status: RefundStatus,
     /// What can still be refunded of the order, after this call.
     pub remaining_refundable: Money,
+    /// When it was sent to the provider.
     pub created_at: Timestamp,
 }
 

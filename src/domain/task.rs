@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 words! {
     /// How one call ended.
     pub enum Outcome {
+        /// It did what was asked.
         Executed = "executed",
         /// With the answer of an earlier call.
         Replayed = "replayed",
+        /// Nothing was done: the request, or the state, forbids it.
         Refused = "refused",
         /// Undecided: an earlier call is still running, or whether it took effect is not known yet.
         InFlight = "in_flight",
@@ -35,13 +37,24 @@ pub struct Counted {
 #[derive(Clone, Copy, Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = TaskCalls)]
 pub struct Calls {
+    /// All of them: those that are counted below, and those that ended undecided.
+    #[schema(minimum = 0, example = 3)]
     pub calls: i64,
+    /// Those that did something.
+    #[schema(minimum = 0, example = 1)]
     pub executed: i64,
     /// More calls than keys, and most of them replayed: somebody retries.
+    #[schema(minimum = 0, example = 2)]
     pub replayed: i64,
+    /// Those that ended in a problem of the request or of the state.
+    #[schema(minimum = 0, example = 0)]
     pub refused: i64,
+    /// Those that ended in a problem of ours.
+    #[schema(minimum = 0, example = 0)]
     pub failed: i64,
+    /// How the last of them ended.
     pub last_outcome: Outcome,
+    /// When that was.
     pub last_at: Timestamp,
 }
 
@@ -74,17 +87,22 @@ impl Calls {
 /// What one task did.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Task {
+    /// The `Agent-Task-Id` of its calls.
     pub task_id: TaskId,
+    /// One an operation that was called.
     pub operations: Vec<TaskOperation>,
 }
 
 /// The task's calls of one operation.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct TaskOperation {
+    /// What was called.
     pub operation_id: Operation,
     /// Distinct keys; a call without one counts by the resource in its path.
+    #[schema(minimum = 0, example = 1)]
     pub keys: i64,
     /// Keys (not calls) whose last call ended undecided: ask again with the same key.
+    #[schema(minimum = 0, example = 0)]
     pub in_flight: i64,
     #[serde(flatten)]
     pub sum: Calls,

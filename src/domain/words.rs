@@ -54,8 +54,8 @@ macro_rules! text_newtype {
 
 /// A closed set of words: an enum whose variants are spelled the same in Rust, JSON, SQL and the documents.
 macro_rules! words {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[doc = $doc:literal])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$meta])*
+    ($(#[doc = $about:literal])* pub enum $name:ident { $($(#[doc = $doc:literal])* $variant:ident = $word:literal,)+ }) => {
+        $(#[doc = $about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[derive(serde::Serialize, serde::Deserialize)]
         #[derive(diesel::AsExpression, diesel::FromSqlRow)]
@@ -80,7 +80,7 @@ macro_rules! words {
                 utoipa::openapi::schema::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
                     .enum_values(Some([$($word,)+]))
-                    .description($crate::domain::words::legend(&[$(($word, concat!($($doc,)*)),)+]))
+                    .description(Some($crate::domain::words::legend(concat!($($about,)*), &[$(($word, concat!($($doc,)*)),)+])))
                     .into()
             }
         }
@@ -91,11 +91,11 @@ macro_rules! words {
     };
 }
 
-/// What each word means, for the documents; None where the words say it themselves.
-pub fn legend(words: &[(&str, &str)]) -> Option<String> {
+/// What the set and each of its words means, for the documents.
+pub fn legend(about: &str, words: &[(&str, &str)]) -> String {
     let explained = words.iter().filter(|(_, meaning)| !meaning.is_empty());
-    let lines: Vec<String> = explained.map(|(word, meaning)| format!("- `{word}`:{meaning}")).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    let lines = explained.map(|(word, meaning)| format!("\n- `{word}`:{meaning}"));
+    format!("{}{}", about.trim_start(), lines.collect::<String>())
 }
 
 pub(crate) use {text_column, text_newtype, words};

@@ -4,21 +4,28 @@ use super::json::Faults;
 use crate::domain::address::Address;
 use serde::Deserialize;
 
+/// A postal address: where the parcel goes, and what tax and shipping are priced for.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AddressInput)]
 pub struct AddressBody {
-    #[schema(min_length = 1, max_length = 500, example = "Ada Lovelace")]
+    /// Who receives it.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "Ada Lovelace")]
     name: String,
-    #[schema(min_length = 1, max_length = 500, example = "1 Market Street")]
+    /// Street and number, or a post-office box.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "1 Market Street")]
     line1: String,
-    #[schema(min_length = 1, max_length = 500)]
+    /// What the first line has no room for.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "Apartment 4")]
     line2: Option<String>,
-    #[schema(min_length = 1, max_length = 500, example = "San Francisco")]
+    /// The town.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "San Francisco")]
     city: String,
-    #[schema(min_length = 1, max_length = 500, example = "CA")]
+    /// State, province or prefecture, as the country's post writes it. Some tax rates depend on it.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "CA")]
     region: Option<String>,
-    #[schema(min_length = 1, max_length = 500, example = "94105")]
+    /// As the country's post writes it.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "94105")]
     postal_code: String,
     /// ISO 3166-1 alpha-2, capitals.
     #[schema(pattern = "^[A-Z]{2}$", example = "US")]

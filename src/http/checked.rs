@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 /// Bytes of a body.
-const MAX_BODY: usize = 256 * 1024;
+pub const MAX_BODY: usize = 256 * 1024;
 /// A client that sends its head and no more doesn't keep a place for ever.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const AGENT_TASK_ID: HeaderName = HeaderName::from_static("agent-task-id");

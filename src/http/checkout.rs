@@ -21,9 +21,12 @@ use actix_web::{Responder, post, web};
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// Show the full effect of a checkout.
+/// Dry-run a checkout
 ///
-/// Writes nothing, reserves nothing, makes no ids and needs no key. Fails where propose would, with the same problem.
+/// Show the full effect of a checkout. Use it first, as often as you like: lines, discounts, tax, shipping, total and
+/// delivery dates, as they would be held and charged. It writes nothing, reserves nothing, makes no ids and needs no
+/// key. It fails where `propose_checkout` would, with the same problem. Show the plan to whoever decides; then send the
+/// same request to `propose_checkout` with `expected_plan_digest`, so that exactly this is held or nothing.
 #[utoipa::path(
     operation_id = "dry_run_checkout",
     tag = "checkout",
@@ -38,9 +41,13 @@ pub async fn dry_run_checkout(
     dry_run::dry_run_checkout(&state.context, request.call, request.input).await.map(web::Json)
 }
 
-/// Propose a checkout: hold price and stock, and get a confirmation.
+/// Propose a checkout
 ///
-/// Nothing is charged. The confirmation is a firm, single-use offer until `expires_at`; confirm or cancel it.
+/// Propose a checkout: hold price and stock, and get a confirmation. Use it once somebody wants the plan that the dry
+/// run showed. Nothing is charged. The confirmation is a firm, single-use offer for this actor until `expires_at` (15
+/// minutes, unless configured otherwise). Then confirm it with `confirm_checkout`, or free what it holds with
+/// `cancel_confirmation`. `warnings` says when it looks like an order that was made already. Sent again with the same
+/// key, it answers the same confirmation; a replay shows it as it was then, `get_confirmation` as it is now.
 #[utoipa::path(
     operation_id = "propose_checkout",
     tag = "checkout",
@@ -49,7 +56,6 @@ pub async fn dry_run_checkout(
         status = 201,
         description = "The confirmation",
         body = ConfirmationView,
-        headers(("Location" = String, description = "The confirmation's path")),
     )),
 )]
 #[post("/checkout")]
@@ -57,14 +63,17 @@ pub async fn propose_checkout(state: web::Data<State>, request: Checked<Checkout
     propose::propose_checkout(&state.context, request.call, request.input).await
 }
 
-/// Confirm a proposed checkout: charge it and make the order, once.
+/// Confirm a checkout
 ///
-/// A repeat, under any key or none and however late, gets the same answer. The optional body guards against confirming
-/// another plan than the one that was shown.
+/// Confirm a proposed checkout: charge it and make the order, once. Use it when the held plan is still wanted: this
+/// moves money. The confirmation is its own key: a repeat, under any key or none and however late, gets the same answer
+/// and charges nothing. The optional body guards against confirming another plan than the one that was shown. On 503
+/// `outcome_unknown` the money may have moved: send the same confirm again until it is decided, and start nothing new
+/// meanwhile. Afterwards `get_order` reads the order and `issue_refund` gives money back.
 #[utoipa::path(
     operation_id = "confirm_checkout",
     tag = "checkout",
-    params(("confirmation_id" = ConfirmationId, Path)),
+    params(("confirmation_id" = ConfirmationId, Path, description = "The confirmation's id")),
     request_body = Option<GuardsBody>,
     responses((status = 200, description = "The order was made", body = Confirmed)),
 )]
@@ -79,17 +88,20 @@ pub async fn confirm_checkout(state: web::Data<State>, request: Checked<Guards>)
 #[serde(deny_unknown_fields)]
 #[schema(as = CheckoutRequest)]
 pub struct CheckoutBody {
-    /// The same product twice is one line.
+    /// What to buy, all in one currency. The same product twice is one line, of up to 1,000 units.
     #[schema(value_type = Vec<ItemBody>, min_items = 1, max_items = 100)]
     items: Vec<Object<ItemBody>>,
+    /// Where it goes, and what tax and shipping are priced for.
     #[schema(value_type = AddressBody)]
     shipping_address: Object<AddressBody>,
-    #[schema(default = "standard", max_length = 500)]
+    /// How it travels.
+    #[schema(default = "standard", min_length = 1, max_length = 500, pattern = r"\S", example = "standard")]
     shipping_option: Option<String>,
-    /// Applied in this order, each to what the ones before it left.
-    #[schema(max_items = 10, example = json!(["WELCOME10"]))]
+    /// Applied in this order, each to what the ones before it left. Each once.
+    #[schema(value_type = Option<Vec<DiscountCode>>, max_items = 10, example = json!(["WELCOME10"]))]
     discount_codes: Option<Vec<String>>,
-    #[schema(example = "pm_sandbox_ok")]
+    /// A name that the payment provider knows.
+    #[schema(pattern = "^pm_[A-Za-z0-9_]{1,252}$", example = "pm_sandbox_ok")]
     payment_method: String,
     /// Refuse (409 `plan_changed`) if the total is another one.
     #[schema(value_type = Option<MoneyBody>)]
@@ -99,12 +111,21 @@ pub struct CheckoutBody {
     expected_plan_digest: Option<String>,
 }
 
+/// A discount code, as the customer has it.
+#[derive(utoipa::ToSchema)]
+#[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "WELCOME10")]
+#[expect(dead_code, reason = "describes what is read as text")]
+struct DiscountCode(String);
+
+/// Some units of one product.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CheckoutItem)]
 pub struct ItemBody {
+    /// The merchant's SKU.
     #[schema(value_type = ProductId)]
     product_id: String,
+    /// Units.
     #[schema(value_type = i64, minimum = 1, maximum = 1000, example = 2)]
     quantity: Integer,
 }

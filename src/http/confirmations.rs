@@ -16,7 +16,11 @@ use crate::operations::{Context, Reply};
 use actix_web::{delete, get, web};
 use serde::Deserialize;
 
-/// List one's own confirmations, newest first.
+/// List confirmations
+///
+/// List one's own confirmations, newest first. Use it to find what is pending: each holds stock, or reserves an amount,
+/// until it is confirmed, cancelled or expired. `next` in each says what can be done with it. For the next page, send
+/// `next_cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "list_confirmations",
     tag = "confirmations",
@@ -29,11 +33,15 @@ pub async fn list_confirmations(state: web::Data<State>, request: Checked<ListIn
     list::list_confirmations(&state.context, request.call, status, page).await
 }
 
-/// Read a confirmation of one's own.
+/// Read a confirmation
+///
+/// Read a confirmation of one's own. Use it to see where an offer stands before or after confirming it: pending,
+/// committing, confirmed, declined, cancelled or expired. `next` says what can be done in that status, `order_id` or
+/// `refund_id` what it became. A refund that wants a second actor can be read by those who may confirm it.
 #[utoipa::path(
     operation_id = "get_confirmation",
     tag = "confirmations",
-    params(("confirmation_id" = ConfirmationId, Path)),
+    params(("confirmation_id" = ConfirmationId, Path, description = "The confirmation's id")),
     responses((status = 200, description = "The confirmation as it is now", body = ConfirmationView)),
 )]
 #[get("/confirmations/{confirmation_id}")]
@@ -42,13 +50,16 @@ pub async fn get_confirmation(state: web::Data<State>, request: Checked<Nothing>
     get_one::get_confirmation(&state.context, request.call, id).await
 }
 
-/// Cancel a pending confirmation: what it holds is free again.
+/// Cancel a confirmation
 ///
-/// A repeat answers 404: the state is what was asked for. With a key, the repeat replays the 204.
+/// Cancel a pending confirmation: what it holds is free again. Use it when an offer isn't wanted any more, or when a
+/// refund's confirmation turned out to be a repeat. No money moves. A repeat answers 404 `nothing_to_cancel`: the state
+/// is what was asked for, count it as done. With a key, the repeat replays the 204. What is being confirmed, or is
+/// decided, can't be cancelled (409).
 #[utoipa::path(
     operation_id = "cancel_confirmation",
     tag = "confirmations",
-    params(("confirmation_id" = ConfirmationId, Path)),
+    params(("confirmation_id" = ConfirmationId, Path, description = "The confirmation's id")),
     responses((status = 204, description = "Cancelled")),
 )]
 #[delete("/confirmations/{confirmation_id}")]
@@ -63,9 +74,11 @@ pub async fn cancel_confirmation(state: web::Data<State>, request: Checked<Nothi
 pub struct ConfirmationParameters {
     /// Only those of this status; the clock decides what is expired.
     status: Option<Status>,
-    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    /// Confirmations of a page.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<Numeral>,
     /// The `next_cursor` of the page before.
+    #[param(example = "cnf_019adef6a0c07a3b9d1c6f2b5e8a4d10")]
     cursor: Option<String>,
 }
 

@@ -101,7 +101,10 @@ pub async fn envelope(
 }
 
 /// Where no route matches: another method of a known path is 405, everything else 404.
-pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, Problem> {
+pub async fn no_such_route(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, Problem> {
+    if state.pages.has(request.path()) {
+        return Err(Problem::method_not_allowed(vec!["GET", "HEAD"]));
+    }
     let methods: Vec<&'static str> = Operation::ALL
         .iter()
         .map(|operation| operation.profile())

@@ -106,7 +106,8 @@ impl utoipa::PartialSchema for Notation {
         OneOfBuilder::new()
             .item(ObjectBuilder::new().schema_type(Type::String).pattern(Some(r"^(0|[1-9][0-9]*)(\.[0-9]+)?$")))
             .item(ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0)))
-            .description(Some("Plain decimal notation, exactly representable in the currency: 10, 10.0, \"10.00\""))
+            .description(Some("Plain decimal notation, exactly representable in the currency: \"47.30\", 47.3 and 47.300 are the same amount of USD. No sign, no exponent, no leading zero."))
+            .examples([serde_json::json!("47.30"), serde_json::json!(47.3)])
             .into()
     }
 }
@@ -120,8 +121,8 @@ impl utoipa::ToSchema for Notation {}
 pub struct MoneyBody {
     #[schema(inline)]
     amount: Notation,
-    /// USD, EUR, JPY or KWD, in any letter case.
-    #[schema(example = "USD")]
+    /// ISO 4217: USD, EUR, JPY or KWD, in any letter case.
+    #[schema(pattern = "^([Uu][Ss][Dd]|[Ee][Uu][Rr]|[Jj][Pp][Yy]|[Kk][Ww][Dd])$", example = "USD")]
     currency: String,
 }
 

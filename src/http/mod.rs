@@ -5,12 +5,12 @@ mod address;
 mod checked;
 mod checkout;
 mod confirmations;
-mod docs;
 mod envelope;
 mod health;
 mod json;
 pub mod openapi;
 mod orders;
+pub mod pages;
 mod products;
 mod query;
 mod refunds;
@@ -24,14 +24,14 @@ use crate::operations::authenticate::DemoActors;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::{App, Error, body::MessageBody, web};
+use serde_json::Value;
 use utoipa_actix_web::AppExt;
 
 /// What handlers share.
 pub struct State {
     pub context: Context,
     pub demo: DemoActors,
-    /// The OpenAPI document, as served.
-    pub document: String,
+    pub pages: pages::Pages,
 }
 
 /// Every documented route.
@@ -59,10 +59,10 @@ fn operations(config: &mut utoipa_actix_web::service_config::ServiceConfig) {
         .service(tasks::get_task);
 }
 
-/// The document of every route, as collected from the handlers.
-pub fn document(retention: Retention) -> utoipa::openapi::OpenApi {
+/// The OpenAPI document: every route as its handler describes it, and what holds for all of them.
+pub fn document(retention: Retention) -> serde_json::Result<Value> {
     let (_, collected) = App::new().into_utoipa_app().openapi(openapi::base()).configure(operations).split_for_parts();
-    openapi::complete(collected, retention)
+    openapi::complete(&collected, retention)
 }
 
 /// The application of one worker thread.
@@ -77,17 +77,15 @@ pub fn app(
         InitError = (),
     >,
 > {
+    let pages = state.clone();
     App::new()
         .into_utoipa_app()
         .configure(operations)
         .into_app()
+        .configure(|config| pages::routes(config, &pages.pages))
         .app_data(state)
         .service(health::healthz)
         .service(health::readyz)
-        .service(docs::openapi_json)
-        .service(docs::docs)
-        .service(docs::scalar_js)
-        .service(docs::problem)
         .default_service(web::to(envelope::no_such_route))
         .wrap(from_fn(envelope::envelope))
 }

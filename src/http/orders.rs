@@ -17,11 +17,15 @@ use crate::operations::{Context, Reply};
 use actix_web::{Responder, get, put, web};
 use serde::Deserialize;
 
-/// Read an order of one's account; with `orders:any`, of every account.
+/// Read an order
+///
+/// Read an order: its plan, payment and refunds. Use it after `confirm_checkout`, or before a refund:
+/// `remaining_refundable` is what can still be given back. It answers orders of one's account; with the scope
+/// `orders:any`, of every account.
 #[utoipa::path(
     operation_id = "get_order",
     tag = "orders",
-    params(("order_id" = OrderId, Path)),
+    params(("order_id" = OrderId, Path, description = "The order's id")),
     responses((status = 200, description = "The order", body = Order)),
 )]
 #[get("/orders/{order_id}")]
@@ -30,7 +34,11 @@ pub async fn get_order(state: web::Data<State>, request: Checked<Nothing>) -> Re
     get_one::get_order(&state.context, request.call, id).await.map(web::Json)
 }
 
-/// List the orders of one's account, newest first; with `orders:any`, those of every account.
+/// List orders
+///
+/// List the orders of one's account, newest first. Use it to find an order whose id was lost, for example after a
+/// crash: an order is there exactly if its confirm succeeded. With the scope `orders:any`, those of every account. For
+/// the next page, send `next_cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "list_orders",
     tag = "orders",
@@ -45,15 +53,16 @@ pub async fn list_orders(
     list::list_orders(&state.context, request.call, request.input).await.map(web::Json)
 }
 
-/// Replace an order's whole shipping address.
+/// Set a shipping address
 ///
-/// The order is of one's account; with `orders:any`, of every account. Allowed until the delivery window starts, within the country and region that the plan was priced for. A PUT needs no
-/// key: a repeat sets what is set already. With a key, a late retry of an old PUT replays its answer and doesn't overwrite
-/// a newer address.
+/// Replace an order's whole shipping address. Use it to send an order elsewhere: allowed until the delivery window
+/// starts, within the country and region that the plan was priced for. The order is of one's account; with the scope
+/// `orders:any`, of every account. A PUT needs no key: a repeat sets what is set already. But the last to arrive wins:
+/// with a key, a late retry of an old PUT replays its answer and doesn't overwrite a newer address.
 #[utoipa::path(
     operation_id = "set_shipping_address",
     tag = "orders",
-    params(("order_id" = OrderId, Path)),
+    params(("order_id" = OrderId, Path, description = "The order's id")),
     request_body = AddressBody,
     responses((status = 200, description = "The address as it is now", body = ShippingAddress)),
 )]
@@ -67,9 +76,11 @@ pub async fn set_shipping_address(state: web::Data<State>, request: Checked<Addr
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct OrderParameters {
-    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    /// Orders of a page.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<Numeral>,
     /// The `next_cursor` of the page before.
+    #[param(example = "ord_019adef6a0c07a3b9d1c6f2b5e8a4d10")]
     cursor: Option<String>,
 }
 

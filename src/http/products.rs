@@ -17,11 +17,15 @@ use actix_web::{Responder, get, post, web};
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// Read a product.
+/// Read a product
+///
+/// Read a product: detail, price and availability. Use it when the product's id is known. `available` is what can still
+/// be promised: unsold, and not held by somebody's confirmation. For many products use `batch_get_products`; to buy, go
+/// on with `dry_run_checkout`.
 #[utoipa::path(
     operation_id = "get_product",
     tag = "products",
-    params(("product_id" = ProductId, Path)),
+    params(("product_id" = ProductId, Path, description = "The merchant's SKU")),
     responses((status = 200, description = "The product, and how much of it is available", body = Product)),
 )]
 #[get("/products/{product_id}")]
@@ -30,7 +34,11 @@ pub async fn get_product(state: web::Data<State>, request: Checked<Nothing>) -> 
     get_products::get_product(&state.context, id).await.map(web::Json)
 }
 
-/// Read many products in one call: detail and availability together.
+/// Read many products
+///
+/// Read many products in one call: detail and availability together. Use it instead of one call a product, for example
+/// to look at a whole cart again. Products come in the order of the request, each once; ids that name none are in
+/// `not_found`, and are no error. All are of one moment.
 #[utoipa::path(
     operation_id = "batch_get_products",
     tag = "products",
@@ -45,11 +53,14 @@ pub async fn batch_get_products(
     get_products::batch_get_products(&state.context, request.input).await.map(web::Json)
 }
 
-/// Make and change many products.
+/// Write many products
 ///
-/// `atomic` writes all or none: 409 `batch_stopped` says which items stopped it. `per_item` writes each or refuses it by
-/// itself; but unacceptable values (422) are found in the whole batch before. `set` replaces and never adds: sent again late, under a new key, it overwrites what came in between. A product
-/// that doesn't exist yet is made when `set` has `title`, `price` and `stock`.
+/// Make and change many products. For merchants. `atomic` writes all or none: 409 `batch_stopped` says which items
+/// stopped it. `per_item` writes each or refuses it by itself, so look at each result's `status`; but unacceptable
+/// values (422) are found in the whole batch before any write. `set` replaces and never adds: sent again late, under a
+/// new key, it overwrites what came in between. With `if_version` an item is refused if the product changed since it
+/// was read (sales don't raise the version). A product that doesn't exist yet is made when `set` has `title`, `price`
+/// and `stock`. To undo it, set the old values.
 #[utoipa::path(
     operation_id = "batch_update_products",
     tag = "products",
@@ -66,7 +77,8 @@ pub async fn batch_update_products(state: web::Data<State>, request: Checked<Bat
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchGetProductsRequest)]
 pub struct ProductIdsBody {
-    #[schema(value_type = Vec<ProductId>, min_items = 1, max_items = 100)]
+    /// Each answered once, however often it is named.
+    #[schema(value_type = Vec<ProductId>, min_items = 1, max_items = 100, example = json!(["MUG-BLUE", "NO-SUCH"]))]
     product_ids: Vec<String>,
 }
 
@@ -88,21 +100,26 @@ impl Input for Vec<ProductId> {
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchUpdateRequest)]
 pub struct BatchUpdateBody {
+    /// What a refused item means for the others.
     mode: BatchMode,
+    /// The products to write, each once.
     #[schema(value_type = Vec<UpdateBody>, min_items = 1, max_items = 100)]
     updates: Vec<Object<UpdateBody>>,
 }
 
+/// What to write of one product.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ProductUpdate)]
 pub struct UpdateBody {
+    /// The merchant's SKU.
     #[schema(value_type = ProductId)]
     product_id: String,
+    /// The members to replace.
     #[schema(value_type = SetBody)]
     set: Object<SetBody>,
     /// Refuse (`version_mismatch`) unless the product has this version; 0: unless there is none yet.
-    #[schema(value_type = Option<i64>, minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 9_007_199_254_740_991_i64, example = 3)]
     if_version: Option<Integer>,
 }
 
@@ -111,23 +128,23 @@ pub struct UpdateBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewValues)]
 pub struct SetBody {
-    /// A new product needs it.
-    #[schema(min_length = 1, max_length = 500, example = "Blue stoneware mug")]
+    /// Its name. A new product needs it.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "Blue stoneware mug")]
     title: Option<String>,
-    /// `""` clears it. A new product starts without one.
-    #[schema(max_length = 2000)]
+    /// What it is; `""` clears it. A new product starts without one.
+    #[schema(max_length = 2000, example = "Holds 350 ml. Dishwasher-safe.")]
     description: Option<String>,
-    /// A new product starts in `other`.
+    /// The group that it is in. A new product starts in `other`.
     #[schema(value_type = Option<Category>)]
     category: Option<String>,
     /// Before tax, for one unit. A new product needs it.
     #[schema(value_type = Option<MoneyBody>)]
     price: Option<Object<MoneyBody>>,
-    /// A new product starts as `standard`.
+    /// Which of a country's tax rates applies. A new product starts as `standard`.
     tax_class: Option<TaxClass>,
     /// Units at hand, those that confirmations hold included: `available` plus held. A count, never a difference; sales
     /// lower it without raising `version`. A new product needs it.
-    #[schema(value_type = Option<i64>, minimum = 0, maximum = 1_000_000_000)]
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 1_000_000_000, example = 120)]
     stock: Option<Integer>,
 }
 

@@ -18,9 +18,11 @@ use crate::operations::{Context, Reply};
 use actix_web::{Responder, get, post, web};
 use serde::Deserialize;
 
-/// Show the effect of a refund, and whether it would take a confirmation.
+/// Dry-run a refund
 ///
-/// Writes nothing, reserves nothing and needs no key. Fails where the refund would, with the same problem.
+/// Show the effect of a refund, and whether it would take a confirmation. Use it before `issue_refund`: it says what
+/// would be left of the order, and whether a second step is wanted (`because`). It writes nothing, reserves nothing and
+/// needs no key. It fails where the refund would, with the same problem.
 #[utoipa::path(
     operation_id = "dry_run_refund",
     tag = "refunds",
@@ -35,11 +37,14 @@ pub async fn dry_run_refund(
     dry_run::dry_run_refund(&state.context, request.call, request.input).await.map(web::Json)
 }
 
-/// Refund an order, in part or in whole, once.
+/// Refund an order
 ///
-/// A refund of high stakes is not made yet: 202 is a confirmation, and `because` says why. `threshold`: the order's
-/// refunds would add up to more than the server lets one call give back. `looks_like`: an equal refund is under way or
-/// succeeded a short while ago (`similar`): if this is a repeat, look at that one and cancel this confirmation.
+/// Refund an order, in part or in whole, once. Use it when somebody decided to give money back: this moves money. 201:
+/// it was given back. 202: a refund of high stakes, not made yet; the answer is a confirmation, and `because` says why.
+/// `threshold`: the order's refunds would add up to more than the server lets one call give back. `looks_like`: an
+/// equal refund is under way or succeeded a short while ago (`similar`). If this is a repeat, look at that one and
+/// cancel this confirmation; if it is really wanted, `confirm_refund` makes it. After a lost answer send the same
+/// request with the same key, never with a new one. On 503 `outcome_unknown` the money may have moved: send it again.
 #[utoipa::path(
     operation_id = "issue_refund",
     tag = "refunds",
@@ -49,13 +54,11 @@ pub async fn dry_run_refund(
             status = 201,
             description = "The money was given back",
             body = Refund,
-            headers(("Location" = String, description = "The refund's path")),
         ),
         (
             status = 202,
             description = "Nothing moved yet: confirm it, or cancel it",
             body = ConfirmationView,
-            headers(("Location" = String, description = "The confirmation's path")),
         ),
     ),
 )]
@@ -64,14 +67,17 @@ pub async fn issue_refund(state: web::Data<State>, request: Checked<RefundReques
     issue::issue_refund(&state.context, request.call, request.input).await
 }
 
-/// Confirm a refund that took a second step: give the money back, once.
+/// Confirm a refund
 ///
-/// A repeat, under any key or none and however late, gets the same answer. The optional body guards against confirming
-/// another refund than the one that was shown.
+/// Confirm a refund that took two steps: give the money back, once. Use it for a confirmation that `issue_refund`
+/// answered with 202, once a second look says that the refund is wanted: this moves money. Who may confirm is the
+/// server's policy: the proposer, or another actor of the same account (403 `approver_must_differ`). The confirmation
+/// is its own key: a repeat, under any key or none and however late, gets the same answer. The optional body guards
+/// against confirming another refund than the one that was shown. Otherwise cancel it with `cancel_confirmation`.
 #[utoipa::path(
     operation_id = "confirm_refund",
     tag = "refunds",
-    params(("confirmation_id" = ConfirmationId, Path)),
+    params(("confirmation_id" = ConfirmationId, Path, description = "The confirmation's id")),
     request_body = Option<RefundGuardsBody>,
     responses((status = 200, description = "The money was given back", body = Refund)),
 )]
@@ -81,11 +87,15 @@ pub async fn confirm_refund(state: web::Data<State>, request: Checked<RefundGuar
     confirm::confirm_refund(&state.context, request.call, id, request.input.0).await
 }
 
-/// Read a refund of one's account's orders; with `orders:any`, of every account's.
+/// Read a refund
+///
+/// Read one refund: how much, why, and what became of it. Use it to see what became of one, for example of those that
+/// `similar` names: `pending` (sent to the provider, whose word is awaited), `succeeded` or `declined`. It answers
+/// refunds of orders of one's account; with the scope `orders:any`, of every account.
 #[utoipa::path(
     operation_id = "get_refund",
     tag = "refunds",
-    params(("refund_id" = RefundId, Path)),
+    params(("refund_id" = RefundId, Path, description = "The refund's id")),
     responses((status = 200, description = "The refund as it is now", body = Refund)),
 )]
 #[get("/refunds/{refund_id}")]
@@ -99,13 +109,16 @@ pub async fn get_refund(state: web::Data<State>, request: Checked<Nothing>) -> R
 #[serde(deny_unknown_fields)]
 #[schema(as = RefundInput)]
 pub struct RefundBody {
+    /// The order to give back money of.
     #[schema(value_type = OrderId)]
     order_id: String,
     /// More than zero, in the order's currency.
     #[schema(value_type = MoneyBody)]
     amount: Object<MoneyBody>,
+    /// Why.
     reason: RefundReason,
-    #[schema(min_length = 1, max_length = 500, example = "The handle was broken")]
+    /// In your own words.
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "The handle was broken")]
     note: Option<String>,
 }
 

@@ -14,11 +14,14 @@ use actix_web::{Responder, get, post, web};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-/// Search products, best answers first.
+/// Search products
 ///
-/// A product answers when every word of `q` is a word of its title or description, or, from three letters on, begins one;
-/// letter case and a final s don't matter. Words in the title count more, whole words a little more. Without words,
-/// products come in the order of their ids.
+/// Search products, best answers first. Use it to find out what is sold and whether it can be had. A product answers
+/// when every word of `q` is a word of its title or description, or, from three letters on, begins one; letter case and
+/// a final s don't matter. Words in the title count more, whole words a little more. Without words, products come in
+/// the order of their ids. For the next page, send `next_cursor` as `cursor` with the same search. To know more of what
+/// is found there is no need to ask again: each answer is the whole product. For several searches at once use
+/// `batch_search_products`.
 #[utoipa::path(
     operation_id = "search_products",
     tag = "products",
@@ -30,7 +33,11 @@ pub async fn search_products(state: web::Data<State>, request: Checked<Search>) 
     search::search_products(&state.context, request.input).await.map(web::Json)
 }
 
-/// Search many times in one call, in one state of the catalogue.
+/// Search many times
+///
+/// Search many times in one call, in one state of the catalogue. Use it instead of several `search_products`, for
+/// example for each item of a shopping list: one call, and no change in between. Each query answers its first page, in
+/// the order of the request. For further pages of one, use `search_products` with its `next_cursor`.
 #[utoipa::path(
     operation_id = "batch_search_products",
     tag = "products",
@@ -49,16 +56,20 @@ pub async fn batch_search_products(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SearchParameters {
-    /// Up to 20 words.
+    /// Words to look for, up to 20 different ones.
     #[param(max_length = 500, example = "blue mug")]
     q: Option<String>,
+    /// Only products of this category.
     #[param(pattern = "^[a-z0-9-]{1,64}$", example = "mugs")]
     category: Option<String>,
     /// `true`: only what is available; `false`: only what is not.
+    #[param(example = true)]
     in_stock: Option<bool>,
-    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    /// Products of a page.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<Numeral>,
     /// The `next_cursor` of the page before, with the same `q`, `category` and `in_stock`.
+    #[param(example = "9f86d081884c.4.MUG-BLUE")]
     cursor: Option<String>,
 }
 
@@ -67,22 +78,27 @@ pub struct SearchParameters {
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchSearchRequest)]
 pub struct BatchSearchBody {
+    /// One a search; each has its own page.
     #[schema(value_type = Vec<QueryBody>, min_items = 1, max_items = 20)]
     queries: Vec<Object<QueryBody>>,
 }
 
+/// One search of a batch.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ProductQuery)]
 pub struct QueryBody {
-    /// Up to 20 words.
+    /// Words to look for, up to 20 different ones.
     #[schema(max_length = 500, example = "blue mug")]
     q: String,
+    /// Only products of this category.
     #[schema(value_type = Option<Category>)]
     category: Option<String>,
     /// `true`: only what is available; `false`: only what is not.
+    #[schema(example = true)]
     in_stock: Option<bool>,
-    #[schema(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    /// Products of its page.
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<Integer>,
 }
 

@@ -10,14 +10,23 @@ use crate::operations::get_operation_status::{self as status, OperationStatus};
 use crate::operations::get_task as get_one;
 use actix_web::{Responder, get, web};
 
-/// Look up what became of a key, without running anything.
+/// Look up a key
 ///
-/// 404 if nothing is known of the key: this actor never used it, or its answer's time is over. `unknown` means that the
-/// money may have moved: send the same call again, with the same key.
+/// Look up what became of a key, without running anything. Use it when an answer was lost and it isn't certain that
+/// sending again is still wanted. `completed` has the stored answer. `in_flight`: the call is running. `unknown`: the
+/// money may have moved; send the same call again, with the same key. 404: nothing is known of the key; the call never
+/// arrived, or its answer's time is over. 410: a key of money whose answer is no longer kept; look at `resource`. It
+/// takes a scope of the operation that the key was used for.
 #[utoipa::path(
     operation_id = "get_operation_status",
     tag = "tasks",
-    params(("Idempotency-Key" = String, Header, description = "The key to look up")),
+    params((
+        "Idempotency-Key" = String,
+        Header,
+        description = "The key to look up, of one's own calls",
+        pattern = r#"^([!#-~][!-~]{0,254}|"([!#-\[\]-~]|\\["\\]){1,255}")$"#,
+        example = "order-7f3a-step-2",
+    )),
     responses((status = 200, description = "What is known of the key's call", body = OperationStatus)),
 )]
 #[get("/operation-status")]
@@ -26,10 +35,13 @@ pub async fn get_operation_status(state: web::Data<State>, request: Checked<Noth
     status::get_operation_status(&state.context, request.call, key).await
 }
 
-/// See what one of one's own tasks did, by operation.
+/// See what a task did
 ///
-/// Counts the calls that carried this `Agent-Task-Id` and could change something; reads are not counted. Counts are kept as long as answers about money (7 days, unless configured otherwise) after the
-/// last call; a crash can lose those of the last moment.
+/// See what one of one's own tasks did, by operation. Use it after a run to see whether anything was done twice or is
+/// still open: it counts the calls that carried this `Agent-Task-Id` and could change something, by how they ended;
+/// reads are not counted. More calls than keys means that somebody retried; `in_flight` above zero means that something
+/// isn't decided. Counts are kept as long as answers about money (7 days, unless configured otherwise) after the last
+/// call; a crash can lose those of the last moment.
 #[utoipa::path(
     operation_id = "get_task",
     tag = "tasks",

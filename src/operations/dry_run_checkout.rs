@@ -10,13 +10,17 @@ use crate::domain::plan::{Plan, Warning};
 use crate::store::Db;
 use serde::Serialize;
 
+/// A checkout as it would be proposed now. Nothing was changed.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct DryRun {
     /// Always true: nothing was changed.
+    #[schema(example = true)]
     pub dry_run: bool,
+    /// What would be held, and charged when it is confirmed.
     pub plan: Plan,
     /// Send it as `expected_plan_digest` to propose exactly this plan.
     pub plan_digest: Digest,
+    /// What to think about before proposing it; empty when nothing stands out.
     pub warnings: Vec<Warning>,
 }
 

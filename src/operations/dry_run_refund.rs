@@ -9,15 +9,18 @@ use crate::domain::refund::{RefundOffer, RefundRequest};
 use crate::store::Db;
 use serde::Serialize;
 
+/// A refund as it would be made now. Nothing was changed.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct DryRunRefund {
     /// Always true: nothing was changed.
+    #[schema(example = true)]
     pub dry_run: bool,
     #[serde(flatten)]
     pub offer: RefundOffer,
     /// What a confirmation of it would be bound to.
     pub plan_digest: Digest,
     /// Whether it would take a second step; `because` says why.
+    #[schema(example = false)]
     pub confirmation_required: bool,
 }
 

@@ -16,6 +16,7 @@ use crate::store::payments::Subject;
 use crate::store::{Db, confirmations, payments};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::openapi::schema::Type;
 
 words! {
     /// What is known of a keyed call.
@@ -28,24 +29,41 @@ words! {
     }
 }
 
+/// What is known of a key's call.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct OperationStatus {
+    /// What the key was used for.
     pub operation_id: Operation,
+    /// Whether the call is decided.
     pub status: OperationState,
+    /// When the key was claimed.
     pub first_seen_at: Timestamp,
+    /// The `Agent-Task-Id` of the first call; null where it had none.
+    #[schema(required)]
     pub task_id: Option<TaskId>,
-    /// Of the stored answer.
+    /// Of the stored answer; absent until there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 201)]
     pub http_status: Option<u16>,
-    /// The stored answer's body, as a replay would send it; null where it has none.
+    /// The stored answer's body, as a replay would send it; null where it has none, absent until there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = any_answer)]
     pub response: Option<Box<RawValue>>,
     /// The path of what the call made or decided, if that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "/confirmations/cnf_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e")]
     pub resource: Option<String>,
+}
+
+/// Its shape is the operation's.
+fn any_answer() -> utoipa::openapi::schema::Object {
+    utoipa::openapi::schema::ObjectBuilder::new()
+        .schema_type(utoipa::openapi::schema::SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some(
+            "The stored answer's body, as a replay would send it; null where it has none, absent until there is one.",
+        ))
+        .examples([serde_json::json!({"confirmation_id": "cnf_019adef6a0c07a3b9d1c6f2b5e8a4d10", "status": "pending"})])
+        .build()
 }
 
 pub async fn get_operation_status(context: &Context, call: Call, key: IdempotencyKey) -> Result<Reply, Problem> {

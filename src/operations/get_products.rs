@@ -10,11 +10,13 @@ use serde::Serialize;
 /// Products in one call.
 pub const MAX_PRODUCTS: usize = 100;
 
+/// Many products, all of one moment.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Products {
     /// In the order of the request, each once.
     pub products: Vec<Product>,
     /// The ids that name no product.
+    #[schema(example = json!(["NO-SUCH"]))]
     pub not_found: Vec<ProductId>,
 }
 

@@ -12,10 +12,13 @@ use crate::store::Db;
 use crate::store::confirmations::{self, Whose};
 use serde::Serialize;
 
+/// One page of one's own confirmations.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ConfirmationList<'a> {
+    /// Newest first.
     pub confirmations: Vec<ConfirmationView<'a>>,
-    /// For the next page; null on the last one.
+    /// Send it as `cursor` for the next page; null on the last one.
+    #[schema(required)]
     pub next_cursor: Option<ConfirmationId>,
 }
 

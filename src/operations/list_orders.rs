@@ -9,10 +9,13 @@ use crate::domain::page::PageRequest;
 use crate::store::{Db, orders};
 use serde::Serialize;
 
+/// One page of orders.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct OrderList {
+    /// Newest first.
     pub orders: Vec<Order>,
-    /// For the next page; null on the last one.
+    /// Send it as `cursor` for the next page; null on the last one.
+    #[schema(required)]
     pub next_cursor: Option<OrderId>,
 }
 

@@ -40,16 +40,20 @@ impl Searches {
     }
 }
 
+/// One page of the answers to a search.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ProductList {
+    /// Best answers first; without words, by id.
     pub products: Vec<Product>,
-    /// For the next page of the same search; null on the last one.
+    /// Opaque. Send it as `cursor`, with the same search, for the next page; null on the last one.
+    #[schema(required, example = "9f86d081884c.4.MUG-BLUE")]
     pub next_cursor: Option<String>,
 }
 
+/// The answers to many searches, all of one moment.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct SearchResults {
-    /// One a query, in the order of the request.
+    /// One a query, in the order of the request: its first page.
     pub results: Vec<ProductList>,
 }
 

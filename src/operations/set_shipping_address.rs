@@ -16,9 +16,12 @@ use crate::domain::time::Timestamp;
 use crate::store::{Db, orders};
 use serde::Serialize;
 
+/// Where an order goes now.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ShippingAddress<'a> {
+    /// The order.
     pub order_id: &'a OrderId,
+    /// The whole address, as it was set.
     pub shipping_address: &'a Address,
 }
 

@@ -1,11 +1,5 @@
-//! What holds for the code as a whole: imports point one way, and routes, effect catalogue and document name the same
-//! operations.
+//! What holds for the code as a whole: imports point one way, and what documents link to is there.
 
-use crate::support::*;
-use countersign::domain::operation::Operation;
-use countersign::effects::{KeyRule, Retention};
-use countersign::http;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,12 +15,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("payments", &["domain", "clock", "database", "failpoints"]),
     ("operations", &["domain", "store", "payments", "effects", "failpoints"]),
     ("workers", &["domain", "store", "operations"]),
-    ("http", &["domain", "operations", "effects"]),
+    ("http", &["domain", "operations", "effects", "demo"]),
     ("config", &["domain", "clock", "database", "effects", "operations", "store"]),
     ("demo", &["domain", "store"]),
     ("app", &["clock", "config", "demo", "http", "operations", "payments", "store", "workers"]),
 ];
 
+/// Every file in a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
@@ -96,93 +91,52 @@ fn the_database_is_known_to_the_store_and_the_sandbox_alone() {
     }
 }
 
+const GUIDE: [&str; 8] = [
+    "idempotency-key",
+    "natural-idempotency",
+    "dry-run",
+    "propose-confirm",
+    "unknown-outcomes",
+    "refund",
+    "batch",
+    "retries",
+];
+
+#[test]
+fn every_pattern_has_a_page_whose_tests_are_there() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide");
+    for page in GUIDE {
+        let text = fs::read_to_string(guide.join(page).with_extension("md")).unwrap();
+        let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let wanted =
+            ["The problem", "The sequence", "The rule", "Read the code", "Read the tests", "Without it", "Try it"];
+        assert_eq!(headings, wanted, "{page}");
+        assert!(text.contains("```mermaid\n"), "{page} has no diagram");
+        let tests = text.split("## Read the tests").nth(1).unwrap().split("\n## ").next().unwrap();
+        let mut named = 0;
+        for item in tests.split("\n- ").skip(1) {
+            let file = item.split("](").nth(1).unwrap().split(')').next().unwrap();
+            let source = fs::read_to_string(guide.join(file)).unwrap();
+            for name in item.split('`').skip(1).step_by(2) {
+                assert!(source.contains(&format!("fn {name}(")), "{page}: {file} has no {name}");
+                named += 1;
+            }
+        }
+        assert!(named >= 2, "{page} names {named} tests");
+    }
+}
+
 #[test]
 fn every_file_that_the_documents_link_to_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for document in ["README.md", "ARCHITECTURE.md"] {
-        let text = fs::read_to_string(root.join(document)).unwrap();
-        let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
-        let links: Vec<&str> = links.filter(|link| !link.starts_with("http")).collect();
-        assert!(!links.is_empty(), "{document} links to nothing");
-        for link in links {
-            assert!(root.join(link).exists(), "{document} links to {link}");
+    let mut documents = vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("examples/README.md")];
+    documents.extend(sources(&root.join("docs")));
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        let links = text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap());
+        for link in links.filter(|link| !link.starts_with("http") && !link.is_empty()) {
+            let target = document.parent().unwrap().join(link);
+            assert!(target.exists(), "{} links to {link}", document.display());
         }
     }
-}
-
-fn document() -> Value {
-    let document = http::document(Retention::DEFAULT);
-    serde_json::to_value(&document).unwrap()
-}
-
-#[test]
-fn the_committed_document_is_the_one_that_the_code_makes() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/openapi.json");
-    let committed: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    assert!(committed == document(), "run: cargo run -- openapi > openapi/openapi.json");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn routes_catalogue_and_document_name_the_same_operations() {
-    let app = TestApp::start().await;
-    let served: Value = reqwest::get(format!("{}/openapi.json", app.url)).await.unwrap().json().await.unwrap();
-    assert_eq!(served, document());
-    let mut documented = BTreeSet::new();
-    for (path, item) in served["paths"].as_object().unwrap() {
-        for (method, operation) in item.as_object().unwrap() {
-            let id = operation["operationId"].as_str().unwrap();
-            let profile = Operation::parse(id).unwrap_or_else(|| panic!("{id} has no profile")).profile();
-            assert_eq!((profile.method.to_lowercase().as_str(), profile.path), (method.as_str(), path.as_str()));
-            let metadata = &operation["x-ai-metadata"];
-            assert_eq!(metadata["effect"], profile.effect.as_str());
-            assert_eq!(metadata["idempotency"]["key"], profile.key.as_str());
-            assert_eq!(metadata["scopes"], serde_json::to_value(profile.scopes).unwrap());
-            let keyed = operation["parameters"].as_array().unwrap().iter().find(|p| p["name"] == "Idempotency-Key");
-            let demanded = match Operation::parse(id) {
-                Some(Operation::GetOperationStatus) => KeyRule::Required, // the key is its parameter
-                _ => profile.key,
-            };
-            assert_eq!(
-                keyed.map(|p| p["required"] == true),
-                match demanded {
-                    KeyRule::Required => Some(true),
-                    KeyRule::Natural => Some(false),
-                    KeyRule::None => None,
-                }
-            );
-            documented.insert(id.to_owned());
-        }
-    }
-    assert_eq!(documented, Operation::ALL.iter().map(|operation| operation.as_str().to_owned()).collect());
-}
-
-#[test]
-fn enums_are_documented_as_they_are_sent() {
-    let schemas = &document()["components"]["schemas"];
-    let words = |name: &str| schemas[name]["enum"].as_array().unwrap().clone();
-    assert_eq!(words("Currency"), ["USD", "EUR", "JPY", "KWD"]);
-    assert!(words("Recovery").contains(&"retry_same_key".into()));
-    assert!(words("Status").contains(&"pending".into()));
-    assert!(words("Code").contains(&"outcome_unknown".into()));
-}
-
-#[test]
-fn every_reference_in_the_document_leads_somewhere() {
-    let document = document();
-    let text = document.to_string();
-    for reference in text.split("\"$ref\":\"#").skip(1) {
-        let pointer = reference.split('"').next().unwrap();
-        assert!(document.pointer(pointer).is_some(), "{pointer}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_document_pages_need_no_other_host() {
-    let app = TestApp::start().await;
-    let page = reqwest::get(format!("{}/docs", app.url)).await.unwrap().text().await.unwrap();
-    assert!(page.contains("/docs/scalar.js") && page.contains("/openapi.json"));
-    assert!(!page.contains("https://"), "{page}");
-    let script = reqwest::get(format!("{}/docs/scalar.js", app.url)).await.unwrap();
-    assert_eq!(script.status(), 200);
-    assert!(script.bytes().await.unwrap().len() > 100_000);
 }

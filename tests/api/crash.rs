@@ -26,7 +26,7 @@ enum Then {
 
 /// The status of a request whose answer may never come.
 async fn attempt(request: reqwest::RequestBuilder) -> Option<u16> {
-    request.send().await.ok().map(|response| response.status().as_u16())
+    try_send(request).await.ok().map(|got| got.status)
 }
 
 async fn proposed(dir: &Home) -> String {

@@ -1,5 +1,6 @@
 //! A real server in this process, on a free port, with databases of its own and a clock that the test moves.
 
+pub use crate::contract::assert_documented;
 pub use crate::home::*;
 use countersign::app::App;
 use countersign::clock::Clock;
@@ -256,10 +257,21 @@ impl<'a> Caller<'a> {
     }
 }
 
+/// Sends it, and holds the answer against the document.
 pub async fn send(request: reqwest::RequestBuilder) -> Got {
-    let response = request.send().await.unwrap();
+    try_send(request).await.unwrap()
+}
+
+/// Fails where the server dies meanwhile.
+pub async fn try_send(request: reqwest::RequestBuilder) -> reqwest::Result<Got> {
+    let (http, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let response = http.execute(request).await?;
     let (status, headers) = (response.status(), response.headers().clone());
-    Got { status: status.as_u16(), headers, body: response.bytes().await.unwrap().to_vec() }
+    let got = Got { status: status.as_u16(), headers, body: response.bytes().await?.to_vec() };
+    assert_documented(&method, &path, &got);
+    Ok(got)
 }
 
 #[derive(Debug, Clone)]

@@ -25,8 +25,10 @@ impl Problem {
     }
 
     pub fn validation_failed(errors: Vec<Fault>) -> Self {
-        let pointers: Vec<&str> = errors.iter().map(|fault| fault.pointer.as_str()).collect();
-        let detail = format!("Correct these values and send the request again: {}.", pointers.join(", "));
+        let first = errors.iter().take(3).map(|fault| format!("{}: {}", fault.pointer, fault.detail));
+        let more = if errors.len() > 3 { " `errors` has all of them." } else { "" };
+        let values = first.collect::<Vec<_>>().join(" ");
+        let detail = format!("Correct these values and send the request again. {values}{more}");
         Self::new(Code::ValidationFailed, detail).with(|facts| facts.errors = errors)
     }
 
@@ -92,12 +94,12 @@ impl Problem {
     }
 
     pub fn key_expired(resource: Option<String>) -> Self {
-        Self::new(
-            Code::IdempotencyKeyExpired,
-            "This key was used long ago and its answer is no longer kept. Nothing was done now. Look at the resource \
-             before you start anything new.",
-        )
-        .with(|facts| facts.resource = resource)
+        let look = resource.as_ref().map_or(String::new(), |path| format!(" It made {path}."));
+        let detail = format!(
+            "This key was used long ago and its answer is no longer kept.{look} Nothing was done now. Look at what is there \
+             before you start anything new."
+        );
+        Self::new(Code::IdempotencyKeyExpired, detail).with(|facts| facts.resource = resource)
     }
 
     pub fn key_in_flight(wait: Duration) -> Self {

@@ -72,15 +72,15 @@ words! {
 }
 
 impl Recovery {
-    /// The verb as a sentence, for the problem's page.
+    /// Whether to send it again, and with which key.
     pub const fn advice(self) -> &'static str {
         match self {
-            Recovery::RetrySameKey => "Send the same request with the same key, after Retry-After.",
-            Recovery::FixRequest => "Correct the request.",
-            Recovery::NewKey => "Change the request, and send it with a new key.",
-            Recovery::ProposeAgain => "Make a new proposal, with a new key.",
-            Recovery::AskHuman => "A person has to look at it.",
-            Recovery::Stop => "Nothing is left to do.",
+            Recovery::RetrySameKey => "Yes: the same request with the same key, after Retry-After.",
+            Recovery::FixRequest => "Not as it is. Corrected, it keeps its key.",
+            Recovery::NewKey => "Not as it is: this answer is the key's now. Changed, it takes a new key.",
+            Recovery::ProposeAgain => "No: make a new proposal, with a new key, if it is still wanted.",
+            Recovery::AskHuman => "No: a person has to look at it first.",
+            Recovery::Stop => "No: nothing is left to do.",
         }
     }
 }
