@@ -8,10 +8,10 @@ const metadata = JSON.parse(readFileSync("openapi/x-ai-metadata.schema.json", "u
 
 /** Any one scope is enough: the alternatives of `security` are the scopes that are enforced. */
 function sameScopes(operation) {
-  const documented = operation.security.flatMap((alternative) => alternative.bearer);
-  const enforced = operation["x-ai-metadata"].scopes;
-  if (JSON.stringify(documented) === JSON.stringify(enforced)) return [];
-  return [{ message: `security names ${documented}, x-ai-metadata names ${enforced}` }];
+  const enforced = operation["x-ai-metadata"]?.scopes ?? [];
+  const wanted = enforced.length ? enforced.map((scope) => ({ bearer: [scope] })) : [{ bearer: [] }];
+  if (JSON.stringify(operation.security) === JSON.stringify(wanted)) return [];
+  return [{ message: `security is ${JSON.stringify(operation.security)}, x-ai-metadata names ${enforced}` }];
 }
 
 const operations = "$.paths[*][get,put,post,delete,patch,options,head,trace]";

@@ -1,6 +1,7 @@
 //! Flags and environment. Every flag of `serve` is also a variable: `COUNTERSIGN_` and its name in capitals. A bad value is one
 //! line on stderr and exit code 2.
 
+use crate::agent::demo::{AgentArgs, DemoArgs};
 use crate::clock::Clock;
 use crate::database::DatabaseUrl;
 use crate::database::postgres::PostgresSettings;
@@ -32,6 +33,11 @@ pub enum Command {
     Check(CheckArgs),
     /// Make, list or disable actors.
     Actor(ActorArgs),
+    /// Watch an agent shop through a bad connection, with keys and without. Exit code 1 if a proof fails.
+    Demo(DemoArgs),
+    /// The demo's agent, as a process of its own.
+    #[command(hide = true)]
+    DemoAgent(AgentArgs),
 }
 
 #[derive(Clone, Debug, Args)]

@@ -14,7 +14,7 @@ words! {
     pub enum Effect {
         /// Nothing.
         Pure = "pure",
-        /// The same once or many times.
+        /// Sets one named state, whatever it was before.
         Idempotent = "idempotent",
         /// Can be undone by setting it back.
         Reversible = "reversible",
@@ -94,7 +94,7 @@ pub struct EffectProfile {
     /// Members, of the request or the answer, whose texts may come from strangers.
     pub untrusted_inputs: &'static [&'static str],
     /// Problems of its own. [`Operation::problems`] adds those that it shares with others.
-    pub problems: &'static [Code],
+    pub problems: &'static [&'static [Code]],
 }
 
 /// What most operations share: a local read. Each names what it differs in.
@@ -117,8 +117,10 @@ const READ: EffectProfile = EffectProfile {
 
 const PRODUCT_TEXTS: &[&str] = &["title", "description"];
 const ADDRESS_TEXTS: &[&str] = &["shipping_address"];
+const CHECKOUT_TEXTS: &[&str] = &["shipping_address", "plan.shipping_address", "plan.lines.title"];
 const PLAN_TEXTS: &[&str] = &["plan.shipping_address", "plan.lines.title"];
-const ORDER_TEXTS: &[&str] = &["shipping_address", "plan.shipping_address", "plan.lines.title"];
+const REFUND_TEXTS: &[&str] = &["note", "refund.note"];
+const ORDER_TEXTS: &[&str] = &["shipping_address", "plan.shipping_address", "plan.lines.title", "refunds.note"];
 /// Problems that any call can end in.
 const EVERY_CALL: &[Code] = &[
     Code::MalformedRequest,
@@ -140,6 +142,18 @@ const CART_PROBLEMS: &[Code] = &[
     Code::CurrencyMismatch,
     Code::ShippingUnavailable,
 ];
+/// What a confirm can run into, of whatever.
+const CONFIRM_PROBLEMS: &[Code] = &[
+    Code::ValidationFailed,
+    Code::WrongOperation,
+    Code::ConfirmationCancelled,
+    Code::ConfirmationExpired,
+    Code::ConfirmationMismatch,
+    Code::AttemptPending,
+    Code::OperationInFlight,
+    Code::OutcomeUnknown,
+    Code::PaymentNeedsReview,
+];
 const ANY_CONFIRMATION: &[Scope] = &[Scope::CheckoutPropose, Scope::RefundsCreate, Scope::RefundsConfirm];
 
 impl Operation {
@@ -149,7 +163,7 @@ impl Operation {
                 path: "/products",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: &["products.title", "products.description"],
-                problems: &[Code::ValidationFailed],
+                problems: &[&[Code::ValidationFailed]],
                 ..READ
             },
             Operation::GetProduct => &EffectProfile {
@@ -163,7 +177,7 @@ impl Operation {
                 path: "/products-batch-get",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: &["products.title", "products.description"],
-                problems: &[Code::ValidationFailed],
+                problems: &[&[Code::ValidationFailed]],
                 ..READ
             },
             Operation::BatchSearchProducts => &EffectProfile {
@@ -171,7 +185,7 @@ impl Operation {
                 path: "/products-batch-search",
                 scopes: &[Scope::CatalogRead],
                 untrusted_inputs: &["results.products.title", "results.products.description"],
-                problems: &[Code::ValidationFailed],
+                problems: &[&[Code::ValidationFailed]],
                 ..READ
             },
             Operation::BatchUpdateProducts => &EffectProfile {
@@ -183,15 +197,15 @@ impl Operation {
                 side_effects: &["makes and changes products", "sets stock"],
                 compensate: Some(Operation::BatchUpdateProducts),
                 untrusted_inputs: &["updates.set.title", "updates.set.description"],
-                problems: &[Code::ValidationFailed, Code::BatchStopped],
+                problems: &[&[Code::ValidationFailed, Code::BatchStopped]],
                 ..READ
             },
             Operation::DryRunCheckout => &EffectProfile {
                 method: "POST",
                 path: "/checkout-dry-run",
                 scopes: &[Scope::CheckoutPropose],
-                untrusted_inputs: ADDRESS_TEXTS,
-                problems: CART_PROBLEMS,
+                untrusted_inputs: CHECKOUT_TEXTS,
+                problems: &[CART_PROBLEMS],
                 ..READ
             },
             Operation::ProposeCheckout => &EffectProfile {
@@ -205,31 +219,25 @@ impl Operation {
                 dry_run: Some(Operation::DryRunCheckout),
                 confirm: Some(Operation::ConfirmCheckout),
                 compensate: Some(Operation::CancelConfirmation),
-                untrusted_inputs: ADDRESS_TEXTS,
-                problems: &[
-                    Code::ValidationFailed,
-                    Code::PlanChanged,
-                    Code::InsufficientStock,
-                    Code::ProductUnavailable,
-                    Code::DiscountUnavailable,
-                    Code::CurrencyMismatch,
-                    Code::ShippingUnavailable,
-                    Code::TooManyPending,
-                    Code::AttemptPending,
-                ],
+                untrusted_inputs: CHECKOUT_TEXTS,
+                problems: &[CART_PROBLEMS, &[Code::TooManyPending, Code::AttemptPending]],
                 ..READ
             },
             Operation::ListConfirmations => &EffectProfile {
                 path: "/confirmations",
                 scopes: ANY_CONFIRMATION,
-                untrusted_inputs: &["confirmations.plan.shipping_address", "confirmations.plan.lines.title"],
-                problems: &[Code::ValidationFailed],
+                untrusted_inputs: &[
+                    "confirmations.plan.shipping_address",
+                    "confirmations.plan.lines.title",
+                    "confirmations.refund.note",
+                ],
+                problems: &[&[Code::ValidationFailed]],
                 ..READ
             },
             Operation::GetConfirmation => &EffectProfile {
                 path: "/confirmations/{confirmation_id}",
                 scopes: ANY_CONFIRMATION,
-                untrusted_inputs: PLAN_TEXTS,
+                untrusted_inputs: &["plan.shipping_address", "plan.lines.title", "refund.note"],
                 ..READ
             },
             Operation::CancelConfirmation => &EffectProfile {
@@ -240,7 +248,7 @@ impl Operation {
                 natural_key: Some("confirmation_id"),
                 scopes: &[Scope::CheckoutPropose, Scope::RefundsCreate],
                 side_effects: &["frees what the confirmation holds"],
-                problems: &[Code::NothingToCancel, Code::OperationInFlight, Code::ConfirmationDecided],
+                problems: &[&[Code::NothingToCancel, Code::OperationInFlight, Code::ConfirmationDecided]],
                 ..READ
             },
             Operation::ConfirmCheckout => &EffectProfile {
@@ -255,18 +263,7 @@ impl Operation {
                 side_effects: &["charges the payment method", "makes an order", "takes the units out of stock"],
                 dry_run: Some(Operation::DryRunCheckout),
                 untrusted_inputs: PLAN_TEXTS,
-                problems: &[
-                    Code::ValidationFailed,
-                    Code::WrongOperation,
-                    Code::ConfirmationCancelled,
-                    Code::ConfirmationExpired,
-                    Code::ConfirmationMismatch,
-                    Code::AttemptPending,
-                    Code::OperationInFlight,
-                    Code::PaymentDeclined,
-                    Code::OutcomeUnknown,
-                    Code::PaymentNeedsReview,
-                ],
+                problems: &[CONFIRM_PROBLEMS, &[Code::PaymentDeclined]],
                 ..READ
             },
             Operation::GetOrder => &EffectProfile {
@@ -282,8 +279,9 @@ impl Operation {
                     "orders.shipping_address",
                     "orders.plan.shipping_address",
                     "orders.plan.lines.title",
+                    "orders.refunds.note",
                 ],
-                problems: &[Code::ValidationFailed],
+                problems: &[&[Code::ValidationFailed]],
                 ..READ
             },
             Operation::SetShippingAddress => &EffectProfile {
@@ -296,20 +294,20 @@ impl Operation {
                 side_effects: &["replaces where the order goes"],
                 compensate: Some(Operation::SetShippingAddress),
                 untrusted_inputs: ADDRESS_TEXTS,
-                problems: &[Code::ValidationFailed, Code::AddressChangesPrice, Code::DeliveryStarted],
+                problems: &[&[Code::ValidationFailed, Code::AddressChangesPrice, Code::DeliveryStarted]],
                 ..READ
             },
             Operation::DryRunRefund => &EffectProfile {
                 method: "POST",
                 path: "/refunds-dry-run",
                 scopes: &[Scope::RefundsCreate],
-                untrusted_inputs: &["note"],
-                problems: &[
+                untrusted_inputs: REFUND_TEXTS,
+                problems: &[&[
                     Code::ValidationFailed,
                     Code::NotFound,
                     Code::CurrencyMismatch,
                     Code::RefundExceedsRemaining,
-                ],
+                ]],
                 ..READ
             },
             Operation::IssueRefund => &EffectProfile {
@@ -322,12 +320,12 @@ impl Operation {
                 scopes: &[Scope::RefundsCreate],
                 side_effects: &[
                     "gives money back to the payment method",
-                    "or, where the stakes are high, stores a confirmation and reserves the amount until it expires",
+                    "or stores a confirmation for a second step, and reserves the amount until it expires",
                 ],
                 dry_run: Some(Operation::DryRunRefund),
                 confirm: Some(Operation::ConfirmRefund),
-                untrusted_inputs: &["note"],
-                problems: &[
+                untrusted_inputs: REFUND_TEXTS,
+                problems: &[&[
                     Code::ValidationFailed,
                     Code::NotFound,
                     Code::CurrencyMismatch,
@@ -336,7 +334,7 @@ impl Operation {
                     Code::RefundDeclined,
                     Code::OutcomeUnknown,
                     Code::PaymentNeedsReview,
-                ],
+                ]],
                 ..READ
             },
             Operation::ConfirmRefund => &EffectProfile {
@@ -351,20 +349,7 @@ impl Operation {
                 side_effects: &["gives money back to the payment method"],
                 dry_run: Some(Operation::DryRunRefund),
                 untrusted_inputs: &["note"],
-                problems: &[
-                    Code::ValidationFailed,
-                    Code::WrongOperation,
-                    Code::ApproverMustDiffer,
-                    Code::ConfirmationCancelled,
-                    Code::ConfirmationExpired,
-                    Code::ConfirmationMismatch,
-                    Code::AttemptPending,
-                    Code::EqualRefundMade,
-                    Code::OperationInFlight,
-                    Code::RefundDeclined,
-                    Code::OutcomeUnknown,
-                    Code::PaymentNeedsReview,
-                ],
+                problems: &[CONFIRM_PROBLEMS, &[Code::ApproverMustDiffer, Code::EqualRefundMade, Code::RefundDeclined]],
                 ..READ
             },
             Operation::GetRefund => &EffectProfile {
@@ -376,13 +361,13 @@ impl Operation {
             Operation::GetOperationStatus => &EffectProfile {
                 path: "/operation-status",
                 untrusted_inputs: &["response"],
-                problems: &[
+                problems: &[&[
                     Code::IdempotencyKeyRequired,
                     Code::IdempotencyKeyInvalid,
                     Code::IdempotencyKeyExpired,
                     Code::InsufficientScope,
                     Code::NotFound,
-                ],
+                ]],
                 ..READ
             },
             Operation::GetTask => &EffectProfile { path: "/tasks/{task_id}", ..READ },
@@ -395,16 +380,17 @@ impl Operation {
         let (keyed, required) = (profile.key != KeyRule::None, profile.key == KeyRule::Required);
         // A natural key of money is a confirmation, which keeps its answer for as long as the order exists.
         let expires = required && profile.retention == RetentionClass::Money;
-        let rules: [(bool, &[Code]); 7] = [
+        let rules: [(bool, &[Code]); 6] = [
             (true, EVERY_CALL),
             (!profile.scopes.is_empty(), &[Code::InsufficientScope]),
             (profile.path.contains('{'), &[Code::NotFound]),
             (required, &[Code::IdempotencyKeyRequired]),
             (keyed, &[Code::IdempotencyKeyInvalid, Code::IdempotencyKeyReused, Code::IdempotencyInFlight]),
             (expires, &[Code::IdempotencyKeyExpired]),
-            (true, profile.problems),
         ];
-        let can = |code: &Code| rules.iter().any(|(holds, codes)| *holds && codes.contains(code));
+        let shared = rules.iter().filter(|(holds, _)| *holds).map(|(_, codes)| codes);
+        let answered: Vec<&&[Code]> = shared.chain(profile.problems).collect();
+        let can = |code: &Code| answered.iter().any(|codes| codes.contains(code));
         Code::ALL.iter().copied().filter(can).collect()
     }
 

@@ -1,5 +1,6 @@
 //! Countersign: a commerce backend that software agents can retry without fear. Send it again; it happens once.
 
+pub mod agent;
 pub mod app;
 pub mod clock;
 pub mod config;

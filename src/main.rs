@@ -1,6 +1,7 @@
 //! The commands: serve, openapi, check, actor.
 
 use clap::Parser;
+use countersign::agent::demo;
 use countersign::app::App;
 use countersign::clock::Clock;
 use countersign::config::{ActorCommand, CheckArgs, Cli, Command, DatabaseArgs, ServeArgs};
@@ -37,11 +38,21 @@ async fn main() -> ExitCode {
         Command::Openapi => openapi(),
         Command::Check(args) => check(&args),
         Command::Actor(args) => actor(args.command).await,
+        Command::Demo(args) => proven(demo::run(&args).await, "a proof failed"),
+        Command::DemoAgent(args) => proven(demo::run_agent(args).await, "the plan was not carried out"),
     };
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => fail(&message, 2),
         Err(Failure::Failed(message)) => fail(&message, 1),
+    }
+}
+
+fn proven(end: Result<bool, String>, otherwise: &str) -> Result<(), Failure> {
+    match end {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::Failed(otherwise.to_owned())),
+        Err(why) => Err(Failure::Usage(why)),
     }
 }
 

@@ -23,20 +23,27 @@ fi
 CART='{"items": [{"product_id": "MUG-BLUE", "quantity": 1}],
  "shipping_address": {"name": "Ada Lovelace", "line1": "1 Market Street", "city": "San Francisco", "region": "CA",
                       "postal_code": "94105", "country": "US"},
- "payment_method": "'$PAYMENT_METHOD'"'   # left open for expected_plan_digest
+ "payment_method": "'$PAYMENT_METHOD'"'   # left open for expected_total and expected_plan_digest
 
 mkdir -p "$STATE"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# What the last answer says: the first string member of this name; the last amount that is called total.
+# What the last answer says: the first string member of this name.
 member() {
     local pattern="\"$1\": ?\"(([^\"\\\\]|\\\\.)*)\""
     [[ $(<"$tmp/answer") =~ $pattern ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
+# total FILE: the last amount in it that is called total or expected_total.
 total() {
-    local pattern='.*"total":\{"amount":"([0-9.]+)","currency":"([A-Z]+)"\}'
-    [[ $(<"$tmp/answer") =~ $pattern ]] && printf '%s %s' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+    local pattern='.*"(expected_)?total": ?\{"amount": ?"([0-9.]+)", ?"currency": ?"([A-Z]+)"\}'
+    [[ $(<"$1") =~ $pattern ]] && printf '%s %s' "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
+}
+
+# within TOTAL AUTHORISED: it is no more, in the same currency, all of whose amounts have the same number of decimals.
+within() {
+    local total=${1% *} authorised=${2% *}
+    [ "${1#* }" = "${2#* }" ] && ((10#${total/./} <= 10#${authorised/./}))
 }
 
 new_uuid() { cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen; }
@@ -85,17 +92,25 @@ refused() {
     exit 1
 }
 
-# proposal ATTEMPT: this attempt's $key and request ($tmp/proposal), stored before they are first sent.
+# proposal ATTEMPT [AUTHORISED]: this attempt's $key and request ($tmp/proposal), stored before they are first sent; it
+# costs no more than what is authorised.
 proposal() {
-    local file=$STATE/$RUN.propose-$1 draft
+    local file=$STATE/$RUN.propose-$1 authorised=${2:-} total draft
     if [ ! -e "$file" ]; then
         printf '%s}' "$CART" >"$tmp/cart"
         call POST /checkout-dry-run "$tmp/cart" || refused
-        echo "total $(total)"
+        total=$(total "$tmp/answer") || refused
+        echo "total $total"
+        if [ -n "$authorised" ] && ! within "$total" "$authorised"; then
+            say "stopped, nothing was charged: the total was $authorised and is $total now;" \
+                "if it is wanted at that, it takes a new RUN"
+            exit 1
+        fi
         # The request is stored too: a dry run after a restart may show another plan, and the key belongs to this one.
         key=$(new_uuid)
         draft=$(mktemp "$STATE/.draft.XXXXXX")
-        printf '%s\n%s, "expected_plan_digest": "%s"}' "$key" "$CART" "$(member plan_digest)" >"$draft"
+        printf '%s\n%s, "expected_total": {"amount": "%s", "currency": "%s"}, "expected_plan_digest": "%s"}' \
+            "$key" "$CART" "${total% *}" "${total#* }" "$(member plan_digest)" >"$draft"
         sync "$draft"
         # Whole or not at all, and never over another: a second process of this run may be here as well.
         ln "$draft" "$file" || [ -e "$file" ]
@@ -110,15 +125,18 @@ proposal() {
     fi
 }
 
+authorised=
 for attempt in 1 2; do
-    proposal "$attempt"
+    proposal "$attempt" "$authorised"
+    authorised=$(total "$tmp/proposal")
     call POST /checkout "$tmp/proposal" "$key" || refused   # in a run that goes on: the stored answer
     if grep -q '"code":"looks_like_recent_order"' "$tmp/answer"; then say "warning: $(member detail)"; fi
     # Here a person or a rule says yes to the plan and its warnings. The next call moves money.
     if call POST "/confirm-checkout/$(member confirmation_id)"; then break; fi
-    # Expired is final and nothing was charged: the one refusal after which another key is safe without asking.
+    # Expired is final and nothing was charged: another key can't buy twice. But the price may have risen, and the yes
+    # was to the first total: without another one, the second attempt may not cost more.
     if [ "$(member code)" != confirmation_expired ] || [ "$attempt" = 2 ]; then refused; fi
-    say 'the confirmation expired, nothing was charged: proposing once more'
+    say 'the confirmation expired, nothing was charged: looking once more'
 done
 call GET "/orders/$(member order_id)" || refused
-echo "order $(member order_id) $(member status) $(total)"
+echo "order $(member order_id) $(member status) $(total "$tmp/answer")"

@@ -6,6 +6,7 @@ RUN (required), COUNTERSIGN_URL, COUNTERSIGN_KEY, PAYMENT_METHOD, STATE. Exit co
 """
 
 import json, os, random, re, sqlite3, sys, time, uuid
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -67,28 +68,39 @@ def call(method: str, path: str, body: bytes | None = None, key: str | None = No
     sys.exit(75)
 
 
-def proposal(attempt: int) -> tuple[str, bytes]:
-    """This attempt's key and request, stored before they are first sent."""
+def written(money: dict) -> str:
+    return f"{money['amount']} {money['currency']}"
+
+
+def proposal(attempt: int, authorised: dict | None) -> tuple[str, bytes]:
+    """This attempt's key and request, stored before they are first sent; it costs no more than what is authorised."""
     find = "SELECT key, body FROM proposals WHERE run = ? AND attempt = ?"
     if (row := db.execute(find, (RUN, attempt)).fetchone()) is None:
         dry = call("POST", "/checkout-dry-run", json.dumps(CART).encode())
-        print(f"total {dry['plan']['total']['amount']} {dry['plan']['total']['currency']}")
+        total = dry["plan"]["total"]
+        print(f"total {written(total)}")
+        if authorised and (total["currency"] != authorised["currency"]
+                           or Decimal(total["amount"]) > Decimal(authorised["amount"])):
+            sys.exit(f"stopped, nothing was charged: the total was {written(authorised)} and is {written(total)} now; "
+                     "if it is wanted at that, it takes a new RUN")
         # The request is stored too: a dry run after a restart may show another plan, and the key belongs to this one.
-        body = json.dumps(CART | {"expected_plan_digest": dry["plan_digest"]}).encode()
+        body = json.dumps(CART | {"expected_total": total, "expected_plan_digest": dry["plan_digest"]}).encode()
         with db:
             db.execute("INSERT INTO proposals VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                        (RUN, attempt, str(uuid.uuid4()), body))
         row = db.execute(find, (RUN, attempt)).fetchone()  # another process of this run may have been first
     stored = json.loads(row[1])
-    del stored["expected_plan_digest"]
+    del stored["expected_total"], stored["expected_plan_digest"]
     if stored != CART:
         sys.exit(f"RUN {RUN} asked for something else: a new purchase takes a new RUN")
     return row
 
 
 def purchase() -> dict:
+    authorised = None
     for attempt in (1, 2):
-        key, body = proposal(attempt)
+        key, body = proposal(attempt, authorised)
+        authorised = json.loads(body)["expected_total"]
         confirmation = call("POST", "/checkout", body, key)  # in a run that goes on: the stored answer
         for warning in confirmation["warnings"]:
             print(f"warning: {warning['detail']}", file=sys.stderr)
@@ -97,10 +109,11 @@ def purchase() -> dict:
             confirmed = call("POST", f"/confirm-checkout/{confirmation['confirmation_id']}")
             return call("GET", f"/orders/{confirmed['order_id']}")
         except Refused as refused:
-            # Expired is final and nothing was charged: the one refusal after which another key is safe without asking.
+            # Expired is final and nothing was charged: another key can't buy twice. But the price may have risen, and
+            # the yes was to the first total: without another one, the second attempt may not cost more.
             if refused.code != "confirmation_expired" or attempt == 2:
                 raise
-            print("the confirmation expired, nothing was charged: proposing once more", file=sys.stderr)
+            print("the confirmation expired, nothing was charged: looking once more", file=sys.stderr)
 
 
 if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", RUN):
@@ -117,4 +130,4 @@ try:
     order = purchase()
 except Refused as refused:
     sys.exit(str(refused))
-print(f"order {order['order_id']} {order['status']} {order['total']['amount']} {order['total']['currency']}")
+print(f"order {order['order_id']} {order['status']} {written(order['total'])}")

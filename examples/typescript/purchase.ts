@@ -12,6 +12,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { components } from "./countersign.js";
 
 type Schemas = components["schemas"];
+type Money = Schemas["Money"];
 type Proposal = { key: string; body: string };
 
 const { env } = process;
@@ -87,14 +88,27 @@ function object(text: string): object | undefined {
   }
 }
 
-/** This attempt's key and request, stored before they are first sent. */
-async function proposal(attempt: number): Promise<Proposal> {
+const written = ({ amount, currency }: Money) => `${amount} ${currency}`;
+
+/** Whether it is no more, in the same currency, all of whose amounts have the same number of decimals. */
+function within(total: Money, authorised: Money): boolean {
+  const units = ({ amount }: Money) => BigInt(amount.replace(".", ""));
+  return total.currency === authorised.currency && units(total) <= units(authorised);
+}
+
+/** This attempt's key and request, stored before they are first sent; it costs no more than what is authorised. */
+async function proposal(attempt: number, authorised?: Money): Promise<Proposal> {
   const path = join(STATE, `${RUN}.propose-${attempt}.json`);
   if (!fs.existsSync(path)) {
     const dry = await call<Schemas["DryRun"]>("POST", "/checkout-dry-run", JSON.stringify(CART));
-    console.log(`total ${dry.plan.total.amount} ${dry.plan.total.currency}`);
+    const { total } = dry.plan;
+    console.log(`total ${written(total)}`);
+    if (authorised && !within(total, authorised)) {
+      exit(1, `stopped, nothing was charged: the total was ${written(authorised)} and is ${written(total)} now; ` +
+              "if it is wanted at that, it takes a new RUN");
+    }
     // The request is stored too: a dry run after a restart may show another plan, and the key belongs to this one.
-    const body = JSON.stringify({ ...CART, expected_plan_digest: dry.plan_digest });
+    const body = JSON.stringify({ ...CART, expected_total: total, expected_plan_digest: dry.plan_digest });
     const draft = join(STATE, `.${randomUUID()}`);
     fs.writeFileSync(draft, JSON.stringify({ key: randomUUID(), body } satisfies Proposal), { flush: true });
     try {
@@ -108,14 +122,17 @@ async function proposal(attempt: number): Promise<Proposal> {
   fs.fsyncSync(folder); // the file's name too has to be on the disk
   fs.closeSync(folder);
   const stored = JSON.parse(fs.readFileSync(path, "utf8")) as Proposal;
-  const { expected_plan_digest: _, ...cart } = JSON.parse(stored.body) as Schemas["CheckoutRequest"];
+  const request = JSON.parse(stored.body) as Schemas["CheckoutRequest"];
+  const { expected_total: _, expected_plan_digest: __, ...cart } = request;
   if (!isDeepStrictEqual(cart, CART)) exit(1, `RUN ${RUN} asked for something else: a new purchase takes a new RUN`);
   return stored;
 }
 
 async function purchase(): Promise<Schemas["Order"]> {
+  let authorised: Money | undefined;
   for (let attempt = 1; ; attempt++) {
-    const { key, body } = await proposal(attempt);
+    const { key, body } = await proposal(attempt, authorised);
+    ({ expected_total: authorised } = JSON.parse(body) as { expected_total: Money });
     // In a run that goes on, this is the stored answer.
     const confirmation = await call<Schemas["Confirmation"]>("POST", "/checkout", body, key);
     for (const warning of confirmation.warnings) console.error(`warning: ${warning.detail}`);
@@ -124,10 +141,11 @@ async function purchase(): Promise<Schemas["Order"]> {
       const confirmed = await call<Schemas["Confirmed"]>("POST", `/confirm-checkout/${confirmation.confirmation_id}`);
       return await call<Schemas["Order"]>("GET", `/orders/${confirmed.order_id}`);
     } catch (error) {
-      // Expired is final and nothing was charged: the one refusal after which another key is safe without asking.
+      // Expired is final and nothing was charged: another key can't buy twice. But the price may have risen, and the
+      // yes was to the first total: without another one, the second attempt may not cost more.
       const expired = error instanceof Refused && error.problem.code === "confirmation_expired";
       if (!expired || attempt === 2) throw error;
-      console.error("the confirmation expired, nothing was charged: proposing once more");
+      console.error("the confirmation expired, nothing was charged: looking once more");
     }
   }
 }
@@ -138,7 +156,7 @@ if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(RUN)) {
 fs.mkdirSync(STATE, { recursive: true });
 try {
   const order = await purchase();
-  console.log(`order ${order.order_id} ${order.status} ${order.total.amount} ${order.total.currency}`);
+  console.log(`order ${order.order_id} ${order.status} ${written(order.total)}`);
 } catch (error) {
   if (!(error instanceof Refused)) throw error;
   exit(1, error.message);

@@ -1,6 +1,7 @@
 // Opens the pages in headless Chromium with every other host unresolvable: no request may leave, nothing may be logged as
-// an error, and the propose operation is sent from /docs and answered 201. Screenshots, wide and narrow, light and dark, are
-// saved. Arguments: the server's URL, the folder for the screenshots, Chromium's path.
+// an error, and every operation is sent from /docs as it is filled in there, and succeeds (propose with 201). Screenshots,
+// wide and narrow, light and dark, are saved. The guide's diagrams have to be readable to Mermaid. Arguments: the server's
+// URL, the folder for the screenshots, Chromium's path.
 import { mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -18,8 +19,7 @@ const browser = await chromium.launch({
 });
 
 /** A page that collects whatever goes wrong on it. */
-async function open(path, options, faults) {
-  const context = await browser.newContext(options);
+async function open(path, context, faults) {
   const page = await context.newPage();
   page.on("request", (request) => {
     const target = new URL(request.url());
@@ -42,15 +42,17 @@ async function fits(page, faults) {
   if (wider > 0) faults.push(`the page is ${wider} px wider than the window`);
 }
 
-/** Sends propose_checkout with what is filled in, and returns the status. */
-async function propose(page) {
-  const operation = page.locator("[id='api-1/tag/checkout/POST/checkout'], [id$='tag/checkout/POST/checkout']").first();
+/** Sends an operation with what is filled in, and returns the answer. */
+async function press(page, { tag, method, path }) {
+  const operation = page.locator(`[id$='tag/${tag}/${method}${path}']`).first();
   await operation.scrollIntoViewIfNeeded();
   await operation.getByRole("button", { name: /test request/i }).first().click();
-  const answered = page.waitForResponse((response) => new URL(response.url()).pathname === "/checkout");
+  const called = new RegExp(`^${path.replace(/\{[^}]*\}/g, "[^/]+")}$`);
+  const answered = page.waitForResponse(
+    (response) => called.test(new URL(response.url()).pathname) && response.request().method() === method,
+  );
   await page.getByRole("button", { name: /^send/i }).first().click();
-  const answer = await answered;
-  return answer.status();
+  return answered;
 }
 
 const views = [
@@ -71,21 +73,33 @@ function report(what, faults) {
 for (const [view, options] of views) {
   for (const [name, path] of pages) {
     const faults = [];
-    const page = await open(path, options, faults);
+    const context = await browser.newContext(options);
+    const page = await open(path, context, faults);
     if (name === "docs") await page.getByRole("heading", { name: "Countersign" }).first().waitFor();
     await fits(page, faults);
-    await page.screenshot({ path: join(folder, `${name}-${view}.png`) });
+    await page.screenshot({ path: join(folder, `${name}-${view}.png`), fullPage: name !== "docs" });
     report(`${path} ${view}`, faults);
-    await page.context().close();
+    await context.close();
   }
 }
 
-const faults = [];
-const docs = await open("/docs#tag/checkout/POST/checkout", views[0][1], faults);
-const status = await propose(docs);
-if (status !== 201) faults.push(`propose_checkout answered ${status}`);
-await docs.screenshot({ path: join(folder, "propose.png") });
-report(`propose_checkout sent from /docs: ${status}`, faults);
+const { paths } = await (await fetch(`${url}/openapi.json`)).json();
+const operations = Object.entries(paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, { operationId, tags }]) => ({
+    id: operationId, tag: tags[0], method: method.toUpperCase(), path,
+  })),
+);
+const visitor = await browser.newContext(views[0][1]);
+for (const operation of operations) {
+  const faults = [];
+  const page = await open(`/docs#tag/${operation.tag}/${operation.method}${operation.path}`, visitor, faults);
+  const status = await press(page, operation).then((answer) => answer.status(), (error) => error.message);
+  const wanted = operation.id === "propose_checkout" ? status === 201 : status >= 200 && status < 300;
+  if (!wanted) faults.push(`it was answered ${status}`);
+  if (operation.id === "propose_checkout") await page.screenshot({ path: join(folder, "propose.png") });
+  report(`${operation.id} sent from /docs: ${status}`, faults);
+  await page.close();
+}
 
 for (const file of readdirSync("docs/guide").filter((file) => file !== "README.md")) {
   const faults = [];

@@ -19,9 +19,13 @@ words! {
         Pending = "pending",
         /// Confirmed by its actor; the provider's word is awaited.
         Committing = "committing",
+        /// It became an order or a refund.
         Confirmed = "confirmed",
+        /// The provider said no. What it held is free.
         Declined = "declined",
+        /// It was cancelled in time. What it held is free.
         Cancelled = "cancelled",
+        /// Its time is over. What it held is free.
         Expired = "expired",
     }
 }
@@ -29,7 +33,9 @@ words! {
 words! {
     /// What a confirmation is an offer to do.
     pub enum Purpose {
+        /// Charging a plan and making its order.
         Checkout = "checkout",
+        /// Giving money of an order back.
         Refund = "refund",
     }
 }

@@ -41,7 +41,6 @@ fn id_schema(prefix: &str, about: &str) -> utoipa::openapi::RefOr<utoipa::openap
         .schema_type(utoipa::openapi::schema::Type::String)
         .description(Some(about.trim_start()))
         .pattern(Some(format!("^{prefix}_[0-9a-f]{{32}}$")))
-        .examples([format!("{prefix}_019adef6a0c07a3b9d1c6f2b5e8a4d10")])
         .into()
 }
 

@@ -3,7 +3,7 @@
 use super::words::words;
 
 words! {
-    /// One named endpoint (design of the API: one operation, one method and path, one effect profile).
+    /// An operation, by its `operationId`: one method and path, one effect profile.
     pub enum Operation {
         SearchProducts = "search_products",
         GetProduct = "get_product",

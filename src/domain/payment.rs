@@ -39,7 +39,7 @@ impl Decision {
 }
 
 words! {
-    /// A payment as callers see it on an order.
+    /// Whether an order's payment was taken.
     pub enum CaptureStatus {
         /// The money was taken.
         Captured = "captured",

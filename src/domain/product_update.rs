@@ -130,7 +130,7 @@ fn create(id: &ProductId, set: NewValues) -> Result<Listing, Problem> {
     })
 }
 
-/// One result an item, in the order of the request.
+/// What became of one item of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct UpdateResult {
     /// The product that the item named.

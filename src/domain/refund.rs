@@ -34,15 +34,16 @@ words! {
     }
 }
 
-/// A refund as it was asked for: the one input of dry run and issue. Serialized, it is what the fingerprint is taken
-/// of, and the digest that a confirmation is bound to.
+/// A refund as it was asked for.
+//
+// Serialized, it is what the fingerprint is taken of, and the digest that a confirmation is bound to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RefundRequest {
-    /// The order to give back money of.
+    /// The order that is refunded.
     pub order_id: OrderId,
     /// In the order's currency.
     pub amount: Money,
-    /// Why.
+    /// Why money is given back.
     pub reason: RefundReason,
     /// In the caller's words; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,14 +167,14 @@ impl Thresholds {
 pub struct Refund {
     /// Names it in every call about it.
     pub refund_id: RefundId,
-    /// The order that money is given back of.
+    /// The order that is refunded.
     pub order_id: OrderId,
-    /// The confirmation that it was asked for twice with; null where one step was enough.
+    /// The confirmation of its second step; null where one step was enough.
     #[schema(required)]
     pub confirmation_id: Option<ConfirmationId>,
     /// What is given back.
     pub amount: Money,
-    /// Why.
+    /// Why money is given back.
     pub reason: RefundReason,
     /// In the caller's words; null where there are none.
     #[schema(required, example = "The handle was broken")]

@@ -14,7 +14,7 @@ words! {
         Executed = "executed",
         /// With the answer of an earlier call.
         Replayed = "replayed",
-        /// Nothing was done: the request, or the state, forbids it.
+        /// It ended in a 4xx: what was asked was not done.
         Refused = "refused",
         /// Undecided: an earlier call is still running, or whether it took effect is not known yet.
         InFlight = "in_flight",
@@ -43,7 +43,7 @@ pub struct Calls {
     /// Those that did something.
     #[schema(minimum = 0, example = 1)]
     pub executed: i64,
-    /// More calls than keys, and most of them replayed: somebody retries.
+    /// Those that were answered with an earlier call's answer. Many of them: somebody retries.
     #[schema(minimum = 0, example = 2)]
     pub replayed: i64,
     /// Those that ended in a problem of the request or of the state.

@@ -11,6 +11,7 @@ use std::time::Duration;
 #[derive(diesel::AsExpression, diesel::FromSqlRow, utoipa::ToSchema)]
 #[diesel(sql_type = sql_types::Timestamp)]
 #[schema(value_type = String, format = DateTime, example = "2026-12-01T09:30:00.000Z")]
+#[schema(pattern = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$")]
 pub struct Timestamp(NaiveDateTime);
 
 impl Timestamp {

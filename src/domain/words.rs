@@ -74,6 +74,14 @@ macro_rules! words {
             }
         }
 
+        impl std::str::FromStr for $name {
+            type Err = ();
+
+            fn from_str(word: &str) -> Result<Self, ()> {
+                Self::parse(word).ok_or(())
+            }
+        }
+
         // utoipa's derive doesn't see a rename that a macro hands on.
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {

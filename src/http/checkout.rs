@@ -25,8 +25,9 @@ use std::collections::HashMap;
 ///
 /// Show the full effect of a checkout. Use it first, as often as you like: lines, discounts, tax, shipping, total and
 /// delivery dates, as they would be held and charged. It writes nothing, reserves nothing, makes no ids and needs no
-/// key. It fails where `propose_checkout` would, with the same problem. Show the plan to whoever decides; then send the
-/// same request to `propose_checkout` with `expected_plan_digest`, so that exactly this is held or nothing.
+/// key. It fails where `propose_checkout` would, with the same problem, except for the key, `too_many_pending` and
+/// `attempt_pending`, which only the real call tests. Show the plan to whoever decides; then send the same request to
+/// `propose_checkout` with `expected_plan_digest`, so that exactly this is held or nothing.
 #[utoipa::path(
     operation_id = "dry_run_checkout",
     tag = "checkout",
@@ -94,14 +95,15 @@ pub struct CheckoutBody {
     /// Where it goes, and what tax and shipping are priced for.
     #[schema(value_type = AddressBody)]
     shipping_address: Object<AddressBody>,
-    /// How it travels.
+    /// The shop's name for a way of shipping, such as `standard`; 409 `shipping_unavailable` if there is none.
     #[schema(default = "standard", min_length = 1, max_length = 500, pattern = r"\S", example = "standard")]
     shipping_option: Option<String>,
     /// Applied in this order, each to what the ones before it left. Each once.
     #[schema(value_type = Option<Vec<DiscountCode>>, max_items = 10, example = json!(["WELCOME10"]))]
     discount_codes: Option<Vec<String>>,
-    /// A name that the payment provider knows.
-    #[schema(pattern = "^pm_[A-Za-z0-9_]{1,252}$", example = "pm_sandbox_ok")]
+    /// What to charge: a name that the payment provider knows. The sandbox's are `pm_sandbox_ok`, `pm_sandbox_declined` and
+    /// more, each for one fault.
+    #[schema(value_type = PaymentMethod)]
     payment_method: String,
     /// Refuse (409 `plan_changed`) if the total is another one.
     #[schema(value_type = Option<MoneyBody>)]
@@ -125,7 +127,7 @@ pub struct ItemBody {
     /// The merchant's SKU.
     #[schema(value_type = ProductId)]
     product_id: String,
-    /// Units.
+    /// How many units.
     #[schema(value_type = i64, minimum = 1, maximum = 1000, example = 2)]
     quantity: Integer,
 }

@@ -3,7 +3,7 @@
 use super::State;
 use super::checked::{Checked, Input, Nothing, Source};
 use super::json::Faults;
-use super::query::{Numeral, page};
+use super::query::{Numeral, page, unless_empty};
 use crate::domain::answer::Answer;
 use crate::domain::confirmation::{ConfirmationView, Status};
 use crate::domain::error::Problem;
@@ -18,9 +18,9 @@ use serde::Deserialize;
 
 /// List confirmations
 ///
-/// List one's own confirmations, newest first. Use it to find what is pending: each holds stock, or reserves an amount,
-/// until it is confirmed, cancelled or expired. `next` in each says what can be done with it. For the next page, send
-/// `next_cursor` as `cursor`.
+/// List one's own confirmations, newest first; where refunds want a second actor, also those that one may confirm. Use
+/// it to find what is pending: each holds stock, or reserves an amount, until it is confirmed, cancelled or expired.
+/// `next` in each says what can be done with it. For the next page, send `next_cursor` as `cursor`.
 #[utoipa::path(
     operation_id = "list_confirmations",
     tag = "confirmations",
@@ -73,9 +73,11 @@ pub async fn cancel_confirmation(state: web::Data<State>, request: Checked<Nothi
 #[into_params(parameter_in = Query)]
 pub struct ConfirmationParameters {
     /// Only those of this status; the clock decides what is expired.
+    #[serde(default, deserialize_with = "unless_empty")]
     status: Option<Status>,
-    /// Confirmations of a page.
+    /// How many confirmations a page may have.
     #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
+    #[serde(default, deserialize_with = "unless_empty")]
     limit: Option<Numeral>,
     /// The `next_cursor` of the page before.
     #[param(example = "cnf_019adef6a0c07a3b9d1c6f2b5e8a4d10")]

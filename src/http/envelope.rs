@@ -105,6 +105,9 @@ pub async fn no_such_route(state: web::Data<State>, request: HttpRequest) -> Res
     if state.pages.has(request.path()) {
         return Err(Problem::method_not_allowed(vec!["GET", "HEAD"]));
     }
+    if ["/healthz", "/readyz"].contains(&request.path()) {
+        return Err(Problem::method_not_allowed(vec!["GET"]));
+    }
     let methods: Vec<&'static str> = Operation::ALL
         .iter()
         .map(|operation| operation.profile())
@@ -155,7 +158,7 @@ fn render(problem: &Problem, request_id: &str) -> HttpResponse<BoxBody> {
     }
     match problem.status_code() {
         StatusCode::UNAUTHORIZED => {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"countersign\""));
         }
         StatusCode::METHOD_NOT_ALLOWED => {
             if let Ok(allowed) = HeaderValue::from_str(&problem.facts.allowed_methods.join(", ")) {

@@ -106,7 +106,7 @@ impl utoipa::PartialSchema for Notation {
         OneOfBuilder::new()
             .item(ObjectBuilder::new().schema_type(Type::String).pattern(Some(r"^(0|[1-9][0-9]*)(\.[0-9]+)?$")))
             .item(ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0)))
-            .description(Some("Plain decimal notation, exactly representable in the currency: \"47.30\", 47.3 and 47.300 are the same amount of USD. No sign, no exponent, no leading zero."))
+            .description(Some("Plain decimal notation, exactly representable in the currency: \"47.30\", 47.3 and 47.300 are the same amount of USD. No sign, no exponent, no leading zero; up to 999999999999 minor units."))
             .examples([serde_json::json!("47.30"), serde_json::json!(47.3)])
             .into()
     }

@@ -4,7 +4,7 @@ use super::State;
 use super::address::{AddressBody, address};
 use super::checked::{Checked, Input, Nothing, Source};
 use super::json::Faults;
-use super::query::{Numeral, page};
+use super::query::{Numeral, page, unless_empty};
 use crate::domain::address::Address;
 use crate::domain::error::Problem;
 use crate::domain::ids::OrderId;
@@ -37,8 +37,9 @@ pub async fn get_order(state: web::Data<State>, request: Checked<Nothing>) -> Re
 /// List orders
 ///
 /// List the orders of one's account, newest first. Use it to find an order whose id was lost, for example after a
-/// crash: an order is there exactly if its confirm succeeded. With the scope `orders:any`, those of every account. For
-/// the next page, send `next_cursor` as `cursor`.
+/// crash: an order is there as soon as its confirm has succeeded; while a confirm is undecided, that it isn't there
+/// proves nothing. With the scope `orders:any`, those of every account. For the next page, send `next_cursor` as
+/// `cursor`.
 #[utoipa::path(
     operation_id = "list_orders",
     tag = "orders",
@@ -58,7 +59,8 @@ pub async fn list_orders(
 /// Replace an order's whole shipping address. Use it to send an order elsewhere: allowed until the delivery window
 /// starts, within the country and region that the plan was priced for. The order is of one's account; with the scope
 /// `orders:any`, of every account. A PUT needs no key: a repeat sets what is set already. But the last to arrive wins:
-/// with a key, a late retry of an old PUT replays its answer and doesn't overwrite a newer address.
+/// with a key, a late retry of an old PUT replays its answer and doesn't overwrite a newer address, as long as answers
+/// are kept (`Idempotency-Key-Expires`).
 #[utoipa::path(
     operation_id = "set_shipping_address",
     tag = "orders",
@@ -76,8 +78,9 @@ pub async fn set_shipping_address(state: web::Data<State>, request: Checked<Addr
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct OrderParameters {
-    /// Orders of a page.
+    /// How many orders a page may have.
     #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
+    #[serde(default, deserialize_with = "unless_empty")]
     limit: Option<Numeral>,
     /// The `next_cursor` of the page before.
     #[param(example = "ord_019adef6a0c07a3b9d1c6f2b5e8a4d10")]

@@ -58,9 +58,9 @@ pub async fn batch_get_products(
 /// Make and change many products. For merchants. `atomic` writes all or none: 409 `batch_stopped` says which items
 /// stopped it. `per_item` writes each or refuses it by itself, so look at each result's `status`; but unacceptable
 /// values (422) are found in the whole batch before any write. `set` replaces and never adds: sent again late, under a
-/// new key, it overwrites what came in between. With `if_version` an item is refused if the product changed since it
-/// was read (sales don't raise the version). A product that doesn't exist yet is made when `set` has `title`, `price`
-/// and `stock`. To undo it, set the old values.
+/// new key or when its own isn't kept any more, it overwrites what came in between. With `if_version` an item is
+/// refused if the product changed since it was read (sales don't raise the version). A product that doesn't exist yet
+/// is made when `set` has `title`, `price` and `stock`. To undo it, set the old values.
 #[utoipa::path(
     operation_id = "batch_update_products",
     tag = "products",
@@ -126,7 +126,7 @@ pub struct UpdateBody {
 /// At least one member. What is left out or null stays as it is.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = NewValues)]
+#[schema(as = NewValues, min_properties = 1)]
 pub struct SetBody {
     /// Its name. A new product needs it.
     #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "Blue stoneware mug")]

@@ -7,13 +7,16 @@ use actix_web::error::QueryPayloadError;
 use actix_web::web::Query;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
+use std::str::FromStr;
 
-/// A parameter that is left empty counts as absent, as forms send it; but an empty cursor would start a list anew.
 pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     if query.contains("%00") {
         return Err(Problem::malformed("The query has a NUL character (%00)."));
     }
-    let given: Vec<&str> = query.split('&').filter(|pair| !pair.ends_with('=') || *pair == "cursor=").collect();
+    // `?in_stock` could be meant as true, and would be read as absent.
+    if query.split('&').any(|pair| !pair.is_empty() && !pair.contains('=')) {
+        return Err(Problem::malformed("The query has a parameter without a value."));
+    }
     let malformed = |error: QueryPayloadError| {
         let reason = match &error {
             QueryPayloadError::Deserialize(reason) => reason.to_string(),
@@ -21,18 +24,27 @@ pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
         };
         Problem::malformed(format!("The query is not the documented one: {reason}."))
     };
-    Query::<T>::from_query(&given.join("&")).map(Query::into_inner).map_err(malformed)
+    Query::<T>::from_query(query).map(Query::into_inner).map_err(malformed)
 }
 
 /// An integer of any size, written in a query; beyond 64 bits it saturates, and is out of every range then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numeral(pub i64);
 
-impl<'de> Deserialize<'de> for Numeral {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        super::json::integer(&text).map(Self).ok_or_else(|| D::Error::custom("expected an integer"))
+impl FromStr for Numeral {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        super::json::integer(text).map(Self).ok_or(())
     }
+}
+
+/// A parameter that is left empty counts as absent, as forms send it. (A cursor isn't read with this: an empty one would
+/// start a list anew.)
+pub fn unless_empty<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let unknown = |_| D::Error::custom(format!("unexpected value `{text}`"));
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(unknown) }
 }
 
 /// The page that `limit` and `cursor` ask for.

@@ -22,7 +22,8 @@ use serde::Deserialize;
 ///
 /// Show the effect of a refund, and whether it would take a confirmation. Use it before `issue_refund`: it says what
 /// would be left of the order, and whether a second step is wanted (`because`). It writes nothing, reserves nothing and
-/// needs no key. It fails where the refund would, with the same problem.
+/// needs no key. It fails where the refund would, with the same problem, except for the key, `too_many_pending` and
+/// what the provider says.
 #[utoipa::path(
     operation_id = "dry_run_refund",
     tag = "refunds",
@@ -40,11 +41,12 @@ pub async fn dry_run_refund(
 /// Refund an order
 ///
 /// Refund an order, in part or in whole, once. Use it when somebody decided to give money back: this moves money. 201:
-/// it was given back. 202: a refund of high stakes, not made yet; the answer is a confirmation, and `because` says why.
-/// `threshold`: the order's refunds would add up to more than the server lets one call give back. `looks_like`: an
+/// it was given back. 202: not made yet, it takes a second step; the answer is a confirmation, and `because` says why.
+/// `threshold`: the order's refunds would add up to more than is given back without a second step. `looks_like`: an
 /// equal refund is under way or succeeded a short while ago (`similar`). If this is a repeat, look at that one and
 /// cancel this confirmation; if it is really wanted, `confirm_refund` makes it. After a lost answer send the same
-/// request with the same key, never with a new one. On 503 `outcome_unknown` the money may have moved: send it again.
+/// request with the same key, never with a new one. On 503 `outcome_unknown` the money may have moved: send it again,
+/// with the same key.
 #[utoipa::path(
     operation_id = "issue_refund",
     tag = "refunds",
@@ -72,8 +74,9 @@ pub async fn issue_refund(state: web::Data<State>, request: Checked<RefundReques
 /// Confirm a refund that took two steps: give the money back, once. Use it for a confirmation that `issue_refund`
 /// answered with 202, once a second look says that the refund is wanted: this moves money. Who may confirm is the
 /// server's policy: the proposer, or another actor of the same account (403 `approver_must_differ`). The confirmation
-/// is its own key: a repeat, under any key or none and however late, gets the same answer. The optional body guards
-/// against confirming another refund than the one that was shown. Otherwise cancel it with `cancel_confirmation`.
+/// is its own key: a repeat, under any key or none and however late, gets the same answer. On 503 `outcome_unknown` the
+/// money may have moved: send the same confirm again until it is decided. The optional body guards against confirming
+/// another refund than the one that was shown. Otherwise cancel it with `cancel_confirmation`.
 #[utoipa::path(
     operation_id = "confirm_refund",
     tag = "refunds",
@@ -109,15 +112,15 @@ pub async fn get_refund(state: web::Data<State>, request: Checked<Nothing>) -> R
 #[serde(deny_unknown_fields)]
 #[schema(as = RefundInput)]
 pub struct RefundBody {
-    /// The order to give back money of.
+    /// The order that is refunded.
     #[schema(value_type = OrderId)]
     order_id: String,
     /// More than zero, in the order's currency.
     #[schema(value_type = MoneyBody)]
     amount: Object<MoneyBody>,
-    /// Why.
+    /// Why money is given back.
     reason: RefundReason,
-    /// In your own words.
+    /// The reason in your own words; shown to people.
     #[schema(min_length = 1, max_length = 500, pattern = r"\S", example = "The handle was broken")]
     note: Option<String>,
 }

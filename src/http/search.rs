@@ -3,7 +3,7 @@
 use super::State;
 use super::checked::{Checked, Input, Source};
 use super::json::{Faults, Integer, Object};
-use super::query::{Numeral, page};
+use super::query::{Numeral, page, unless_empty};
 use crate::domain::error::{FaultCode, Problem};
 use crate::domain::page::PageRequest;
 use crate::domain::product::Category;
@@ -61,12 +61,15 @@ pub struct SearchParameters {
     q: Option<String>,
     /// Only products of this category.
     #[param(pattern = "^[a-z0-9-]{1,64}$", example = "mugs")]
+    #[serde(default, deserialize_with = "unless_empty")]
     category: Option<String>,
     /// `true`: only what is available; `false`: only what is not.
     #[param(example = true)]
+    #[serde(default, deserialize_with = "unless_empty")]
     in_stock: Option<bool>,
-    /// Products of a page.
+    /// How many products a page may have.
     #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
+    #[serde(default, deserialize_with = "unless_empty")]
     limit: Option<Numeral>,
     /// The `next_cursor` of the page before, with the same `q`, `category` and `in_stock`.
     #[param(example = "9f86d081884c.4.MUG-BLUE")]
@@ -97,7 +100,7 @@ pub struct QueryBody {
     /// `true`: only what is available; `false`: only what is not.
     #[schema(example = true)]
     in_stock: Option<bool>,
-    /// Products of its page.
+    /// How many products its page may have.
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20, example = 20)]
     limit: Option<Integer>,
 }

@@ -14,19 +14,12 @@ use actix_web::{Responder, get, web};
 ///
 /// Look up what became of a key, without running anything. Use it when an answer was lost and it isn't certain that
 /// sending again is still wanted. `completed` has the stored answer. `in_flight`: the call is running. `unknown`: the
-/// money may have moved; send the same call again, with the same key. 404: nothing is known of the key; the call never
-/// arrived, or its answer's time is over. 410: a key of money whose answer is no longer kept; look at `resource`. It
-/// takes a scope of the operation that the key was used for.
+/// money may have moved; send the same call again, with the same key. 404: nothing is kept under the key; the call
+/// never arrived, was refused without being stored, or its answer's time is over. 410: a key of money whose answer is
+/// no longer kept; look at `resource`. It takes a scope of the operation that the key was used for.
 #[utoipa::path(
     operation_id = "get_operation_status",
     tag = "tasks",
-    params((
-        "Idempotency-Key" = String,
-        Header,
-        description = "The key to look up, of one's own calls",
-        pattern = r#"^([!#-~][!-~]{0,254}|"([!#-\[\]-~]|\\["\\]){1,255}")$"#,
-        example = "order-7f3a-step-2",
-    )),
     responses((status = 200, description = "What is known of the key's call", body = OperationStatus)),
 )]
 #[get("/operation-status")]

@@ -25,6 +25,7 @@ words! {
         InFlight = "in_flight",
         /// It was begun and the provider's word isn't known: send the same call again, with the same key.
         Unknown = "unknown",
+        /// It is decided: this is its stored answer.
         Completed = "completed",
     }
 }

@@ -2,6 +2,8 @@
 //! documented for the operation, and no member may be there that the document doesn't know.
 
 use crate::support::Got;
+use countersign::domain::error::{Code, Recovery};
+use countersign::domain::money::Currency;
 use countersign::domain::operation::Operation;
 use countersign::effects::Retention;
 use countersign::http;
@@ -72,9 +74,35 @@ pub fn assert_documented(method: &Method, path: &str, got: &Got) {
             let schema = &content[media_type]["schema"];
             assert!(!schema.is_null(), "{}: {media_type} isn't documented", what());
             assert_valid(&format!("{operation:?} {}", got.status), schema, &got.json(), &what());
+            assert_amounts(&got.json(), &what());
+            if media_type == "application/problem+json" {
+                assert_row(got, &what());
+            }
         }
         (_, None) => panic!("{}: no media type", what()),
     }
+}
+
+/// A problem says what its row of the error table says.
+fn assert_row(got: &Got, what: &str) {
+    let (problem, code) = (got.json(), Code::parse(&got.code()).unwrap());
+    let row = code.row();
+    assert_eq!(problem["type"], format!("/problems/{}", code.as_str()), "{what}");
+    assert_eq!((&problem["title"], &problem["status"]), (&json!(row.title), &json!(got.status)), "{what}");
+    assert_eq!(problem["recovery"], row.recovery.as_str(), "{what}");
+    let waits = problem["retry_after_seconds"].as_u64().map(|seconds| seconds.to_string());
+    assert_eq!(got.header("Retry-After"), waits.as_deref(), "{what}");
+    assert!(row.recovery != Recovery::RetrySameKey || waits.is_some(), "{what}: no Retry-After");
+}
+
+/// An amount has exactly its currency's digits.
+fn assert_amounts(value: &Value, what: &str) {
+    if let (Some(amount), Some(currency)) = (value["amount"].as_str(), value["currency"].as_str()) {
+        let digits = amount.split_once('.').map_or(0, |(_, digits)| digits.len());
+        assert_eq!(digits, Currency::parse(currency).unwrap().digits(), "{what}: {amount} {currency}");
+    }
+    let members = value.as_object().into_iter().flat_map(|object| object.values());
+    members.chain(value.as_array().into_iter().flatten()).for_each(|inner| assert_amounts(inner, what));
 }
 
 /// What no operation answers: a page, or the problem of a path or method that isn't there.
@@ -84,7 +112,9 @@ fn assert_page_or_problem(path: &str, got: &Got, what: &str) {
     }
     let open = ["/", "/healthz", "/readyz", "/openapi.json", "/llms.txt"].contains(&path);
     let open = open || ["/docs", "/problems", "/schemas/"].iter().any(|start| path.starts_with(start));
-    assert!(open || matches!(got.status, 404 | 405 | 503), "{what}: no operation, and no page");
+    let fine = if open { matches!(got.status, 200 | 304 | 404 | 405 | 503) } else { matches!(got.status, 404 | 405) };
+    assert!(fine, "{what}: no operation, and no page");
+    assert_eq!(got.status == 405, got.header("Allow").is_some(), "{what}");
 }
 
 fn operation(method: &Method, path: &str) -> Option<Operation> {
@@ -108,6 +138,10 @@ fn resolve(value: &'static Value) -> &'static Value {
 
 fn assert_headers(response: &'static Value, got: &Got, what: &str) {
     const OF_HTTP: [&str; 5] = ["content-type", "content-length", "date", "connection", "transfer-encoding"];
+    for (name, header) in response["headers"].as_object().into_iter().flatten() {
+        let missing = resolve(header)["required"] == true && got.header(name).is_none();
+        assert!(!missing, "{what}: no {name}");
+    }
     let documented: HashMap<String, &Value> = response["headers"]
         .as_object()
         .into_iter()
@@ -121,7 +155,6 @@ fn assert_headers(response: &'static Value, got: &Got, what: &str) {
         let value = if schema["type"] == "integer" { json!(text.parse::<u64>().unwrap()) } else { json!(text) };
         assert_valid(&format!("header {name}"), schema, &value, what);
     }
-    assert!(got.headers.contains_key("x-request-id"), "{what}: no request id");
 }
 
 /// `name` stands for the schema: one is compiled once.
@@ -176,6 +209,13 @@ mod tests {
         };
         assert!(passes(problem("not_found")));
         assert!(!passes(problem("nothing_to_cancel")), "a code that this operation can't answer");
+        assert!(!passes(got(200, "application/json", with("/price/amount", json!("14.500")))), "digits");
+        let wrong_row = |name: &str, value: &str| {
+            let mut problem = DOCUMENT["components"]["examples"]["not_found"]["value"].clone();
+            problem[name] = json!(value);
+            got(404, "application/problem+json", problem)
+        };
+        assert!(!passes(wrong_row("recovery", "new_key")) && !passes(wrong_row("type", "/problems/x")));
         let mut more = got(200, "application/json", product());
         more.headers.insert("set-cookie", "a=b".parse().unwrap());
         assert!(!passes(more), "a header");

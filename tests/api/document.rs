@@ -4,7 +4,7 @@ use crate::contract::DOCUMENT;
 use crate::support::*;
 use countersign::domain::error::Code;
 use countersign::domain::operation::Operation;
-use countersign::effects::{KeyRule, METADATA_SCHEMA};
+use countersign::effects::{Effect, KeyRule, METADATA_SCHEMA, Reach};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -54,9 +54,17 @@ async fn routes_catalogue_and_document_name_the_same_operations() {
         assert_eq!(metadata["effect"], profile.effect.as_str());
         assert_eq!(metadata["idempotency"]["key"], profile.key.as_str());
         assert_eq!(metadata["scopes"], json!(profile.scopes));
-        let security = operation["security"].as_array().unwrap().iter();
-        let scopes: Vec<&Value> = security.flat_map(|one| one["bearer"].as_array().unwrap()).collect();
-        assert_eq!(json!(scopes), metadata["scopes"], "any one of them is enough: each is an alternative");
+        let alternatives: Vec<Value> = match profile.scopes {
+            [] => vec![json!({"bearer": []})],
+            scopes => scopes.iter().map(|scope| json!({"bearer": [scope]})).collect(),
+        };
+        assert_eq!(operation["security"], json!(alternatives), "any one scope is enough");
+        let badges: Vec<&str> =
+            operation["x-badges"].as_array().unwrap().iter().filter_map(|b| b["name"].as_str()).collect();
+        assert_eq!(badges.contains(&"moves money"), profile.reach == Reach::Provider, "{id}");
+        assert_eq!(badges.contains(&"needs a key"), profile.key == KeyRule::Required, "{id}");
+        assert_eq!(badges.contains(&"has a dry run"), profile.dry_run.is_some(), "{id}");
+        assert_eq!(badges.contains(&"read only"), profile.effect == Effect::Pure, "{id}");
         let keyed = parameters(operation).into_iter().find(|parameter| parameter["name"] == "Idempotency-Key");
         let demanded = match named {
             Operation::GetOperationStatus => KeyRule::Required, // the key is its parameter
@@ -130,10 +138,11 @@ fn every_body_has_named_examples() {
 }
 
 #[test]
-fn every_operation_says_what_it_does_when_to_use_it_and_what_comes_next() {
+fn every_operation_has_a_title_and_says_when_to_use_it() {
     for (_, path, operation) in operations() {
         assert!((5..30).contains(&operation["summary"].as_str().unwrap().len()), "{path}: a title, not a sentence");
-        let about = operation["description"].as_str().unwrap_or_default();
+        let about = operation["description"].as_str().unwrap_or_default().replace('\n', " ");
+        assert!(about.contains("Use it") || about.contains("For merchants"), "{path}: {about}");
         assert!(about.split_whitespace().count() >= 25, "{path}: {about}");
         for parameter in parameters(operation) {
             assert!(parameter["description"].is_string(), "{path} {}", parameter["name"]);
@@ -151,7 +160,6 @@ fn every_operation_says_what_it_does_when_to_use_it_and_what_comes_next() {
 fn every_member_is_described_and_has_an_example() {
     let mut bare = Vec::new();
     for (name, schema) in DOCUMENT["components"]["schemas"].as_object().unwrap() {
-        // Unions are described by their branches.
         if schema["description"].is_null() {
             bare.push(format!("{name} has no description"));
         }
@@ -194,7 +202,10 @@ fn propose_leads_to_confirm_and_cancel_and_confirm_to_the_order_and_its_refund()
     for (_, _, operation) in operations() {
         for response in operation["responses"].as_object().unwrap().values() {
             for link in response["links"].as_object().into_iter().flatten().map(|(_, link)| link) {
-                assert!(Operation::parse(link["operationId"].as_str().unwrap()).is_some());
+                let to = Operation::parse(link["operationId"].as_str().unwrap()).unwrap();
+                for parameter in link["parameters"].as_object().into_iter().flatten().map(|(name, _)| name) {
+                    assert!(to.profile().path.contains(&format!("{{{parameter}}}")), "{to:?} has no {parameter}");
+                }
             }
         }
     }

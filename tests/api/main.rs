@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::wildcard_enum_match_arm)]
 
 mod actors;
+mod agent;
 mod architecture;
 mod batch_update_products;
 mod cancel_confirmation;

@@ -37,7 +37,13 @@ async fn every_page_has_a_policy_an_etag_and_is_compressed_for_whoever_takes_tha
     for path in PAGES {
         let plain = get(&app, path).await;
         assert_eq!(plain.status(), 200, "{path}");
-        assert!(header(&plain, "Content-Security-Policy").unwrap().starts_with("default-src 'none'"), "{path}");
+        let policy = header(&plain, "Content-Security-Policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{path}");
+        assert!(!policy.contains('*') && !policy.contains("unsafe-eval"), "{path}: {policy}");
+        assert!(
+            policy.split(';').all(|part| !part.contains("script") || part.trim() == "script-src 'self'"),
+            "{policy}"
+        );
         assert_eq!(header(&plain, "Cache-Control"), Some("no-cache"));
         let tag = header(&plain, "ETag").unwrap().to_owned();
         let body = plain.bytes().await.unwrap();
@@ -68,7 +74,7 @@ async fn pages_load_nothing_from_another_host() {
     let app = TestApp::start().await;
     for path in ["/", "/docs", "/problems", "/problems/outcome_unknown", "/style.css", "/docs/docs.js"] {
         let text = get(&app, path).await.text().await.unwrap();
-        assert!(!text.contains("https://") && !text.contains("http://"), "{path}");
+        assert!(!text.contains("=\"//") && !text.contains("https://") && !text.contains("http://"), "{path}");
     }
     let page = get(&app, "/docs").await.text().await.unwrap();
     assert!(page.contains("src=\"/docs/scalar.js\"") && page.contains("src=\"/docs/docs.js\""));
@@ -95,6 +101,8 @@ async fn every_problem_has_a_page_for_people_and_for_machines() {
             assert_eq!(facts["status"], code.row().status);
             assert_eq!(facts["example"]["type"], path);
         }
+        let picky = ask(&app, Method::GET, &path).header("Accept", "text/html;q=0, */*").send().await.unwrap();
+        assert_eq!(header(&picky, "Content-Type"), Some("application/json"));
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         let page = ask(&app, Method::GET, &path).header("Accept", browser).send().await.unwrap();
         assert_eq!(header(&page, "Content-Type"), Some("text/html; charset=utf-8"));

@@ -213,7 +213,7 @@ async fn checks_come_in_their_order() {
     let anonymous = http.post(format!("{}/checkout", app.url)).header("Idempotency-Key", "\"");
     let got = send(text(anonymous)).await;
     got.assert_problem(401, "unauthenticated");
-    assert_eq!(got.header("WWW-Authenticate"), Some("Bearer"));
+    assert_eq!(got.header("WWW-Authenticate"), Some("Bearer realm=\"countersign\""));
     let readonly = app.caller(READONLY).request(Method::POST, "/checkout").header("Idempotency-Key", "\"");
     send(text(readonly)).await.assert_problem(403, "insufficient_scope");
     let shopper = |key: &str| app.shopper().request(Method::POST, "/checkout").header("Idempotency-Key", key);

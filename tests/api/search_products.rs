@@ -94,9 +94,22 @@ async fn a_cursor_of_another_search_and_values_out_of_range_are_refused() {
         let problem = app.shopper().get(&format!("/products?{query}")).await.assert_problem(422, "validation_failed");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{query}");
     }
-    for query in ["limit=x", "limit=1.5", "in_stock=yes", "in_stock", "page=2", "q=a&q=b", "q=%00"] {
+    for query in [
+        "limit=x",
+        "limit=1.5",
+        "in_stock=yes",
+        "in_stock",
+        "page=2",
+        "page=",
+        "limit=0=",
+        "limit=&limit=2",
+        "q=a&q=b",
+        "q=%00",
+    ] {
         app.shopper().get(&format!("/products?{query}")).await.assert_problem(400, "malformed_request");
     }
+    app.shopper().get("/products?cursor=x=").await.assert_problem(422, "validation_failed");
+    app.shopper().post("/checkout-dry-run?dry_run=", &mugs()).await.assert_problem(400, "malformed_request");
     app.shopper().get("/products/MUG-BLUE?dry_run=true").await.assert_problem(400, "malformed_request");
 }
 

@@ -32,7 +32,7 @@ impl Code {
             ),
             Code::Unauthenticated => (
                 "The Authorization header is missing, malformed, or names no enabled actor.",
-                "Send Authorization: Bearer with the actor's key. If that is what was sent, the key was mistyped or the \
+                "Send Authorization: Bearer with the actor's credential. If that is what was sent, it was mistyped or the \
                  actor was disabled: whoever runs the server can tell. An agent can't mend this by itself.",
             ),
             Code::PaymentDeclined => (
@@ -59,7 +59,8 @@ impl Code {
             Code::NotFound => (
                 "There is no such resource for this credential. Whether it exists for somebody else is not told. For a key \
                  that is looked up: nothing is known of it.",
-                "Check the id, and that the credential is the one that made it.",
+                "Check the id, and that the credential is one that may see it. A key that was looked up: send its call again \
+                 with it, if that was a moment ago; otherwise look at the resource first.",
             ),
             Code::NothingToCancel => (
                 "The confirmation is cancelled or expired already: the state is the one that was asked for (RFC 9110, \
@@ -76,13 +77,13 @@ impl Code {
             Code::PlanChanged => (
                 "The request said which total or plan it expected, and the catalogue gives another one now: a price, a \
                  discount, a tax rate or the delivery dates changed since the dry run. Nothing was reserved. `plan` is the \
-                 current one. The key is spent on this answer.",
+                 current one. A key is spent on this answer.",
                 "Show the current plan to whoever decides. If it is still wanted, propose it with its `plan_digest`, under a \
                  new key.",
             ),
             Code::InsufficientStock => (
                 "Fewer units are available than were asked for: they are sold, or held by somebody's confirmation. \
-                 `available` has the numbers. Nothing was reserved. The key is spent on this answer, even if stock comes \
+                 `available` has the numbers. Nothing was reserved. A key is spent on this answer, even if stock comes \
                  in later.",
                 "Ask for no more than is available, or wait; then send it under a new key.",
             ),
@@ -149,17 +150,19 @@ impl Code {
             Code::TooManyPending => (
                 "This actor has as many pending confirmations as it may have. Nothing was held. `confirmation_ids` names \
                  them.",
-                "Confirm or cancel some, or wait for one to expire; then send the same request again, with the same key.",
+                "Cancel those that aren't wanted, or wait for one to be confirmed or to expire; then send the same request again, \
+                 with the same key.",
             ),
             Code::AttemptPending => (
                 "An equal purchase or refund of this actor was sent to the provider and its outcome isn't known yet. \
                  Starting a second one now is how customers are charged twice.",
-                "Settle the first: `detail` says how. Come back with this one, with the same key, only if it is wanted a \
-                 second time.",
+                "Settle the first: `detail` says how. When it is decided, a person has to say whether this one is wanted \
+                 besides; then send it again, with the same key.",
             ),
             Code::WrongOperation => (
                 "The confirmation is for another operation than the path that it was sent to. It is unchanged.",
-                "Send it to the path that its `next.confirm` names.",
+                "Read the confirmation: what is it for? Two ids may have been mixed up. If it is the one that is meant, its \
+                 `next.confirm` is the path.",
             ),
             Code::ConfirmationMismatch => (
                 "The confirm said which amount or plan it expected, and the confirmation is for another one. No money \
@@ -172,7 +175,8 @@ impl Code {
             ),
             Code::OperationInFlight => (
                 "The confirmation is being confirmed by another call right now.",
-                "Send the same confirm again after Retry-After: it answers with the outcome. A cancel comes too late.",
+                "A confirm: send the same one again after Retry-After, it answers with the outcome. A cancel comes too late: read \
+                 the confirmation to see the end.",
             ),
             Code::IdempotencyInFlight => (
                 "The first call with this key is still running. This is not a failure: the first call may well succeed.",

@@ -118,7 +118,7 @@ pub struct Facts {
     /// The products that aren't sold here.
     pub product_ids: Vec<ProductId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    /// Those of the cart, or the one that the order was paid in.
+    /// The currencies of the cart, or the one that the order was paid in.
     pub currencies: Vec<Currency>,
     /// Which items stopped the batch, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -132,13 +132,13 @@ pub struct Facts {
     #[schema(minimum = 0, example = 2)]
     pub held: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    /// Of the current plan, or of what the confirmation holds.
+    /// The digest of the current plan, or of what the confirmation holds.
     pub plan_digest: Option<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     /// The confirmation that it is about.
     pub confirmation_id: Option<ConfirmationId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    /// Those that are pending.
+    /// The confirmations that are pending.
     pub confirmation_ids: Vec<ConfirmationId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     /// The order that it is about.

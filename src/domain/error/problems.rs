@@ -87,9 +87,9 @@ impl Problem {
     pub fn key_unknown() -> Self {
         Self::new(
             Code::NotFound,
-            "Nothing is known of this key: this credential never used it, its call has not got as far as the database, or \
-             its answer's time is over. A call of a moment ago: send it again with this same key. An older one: look at \
-             the resource first.",
+            "Nothing is kept under this key: this credential never used it, its call has not got as far as the database, \
+             was refused without being stored, or its answer's time is over. A call of a moment ago: send it again with \
+             this same key. An older one: look at the resource first.",
         )
     }
 
@@ -241,7 +241,7 @@ impl Problem {
     pub fn too_many_pending(pending: Vec<ConfirmationId>, wait: Duration) -> Self {
         Self::new(
             Code::TooManyPending,
-            "Confirm or cancel one of these pending confirmations, or wait for one to expire.",
+            "Cancel those of these pending confirmations that aren't wanted, or wait for one to be confirmed or to expire.",
         )
         .with(|facts| facts.confirmation_ids = pending)
         .after(wait)
@@ -249,8 +249,8 @@ impl Problem {
 
     pub fn attempt_pending(other: ConfirmationId, confirm_path: &str, wait: Duration) -> Self {
         let detail = format!(
-            "The outcome of an equal attempt is not known yet. Settle it first: POST {confirm_path} again. Send this one \
-             again only if it is wanted a second time."
+            "The outcome of an equal attempt is not known yet. Settle that one: POST {confirm_path} again. Then a person \
+             has to say whether this one is wanted besides: sent again by itself, it would be a second purchase."
         );
         Self::new(Code::AttemptPending, detail).with(|facts| facts.confirmation_id = Some(other)).after(wait)
     }
@@ -271,7 +271,10 @@ impl Problem {
     }
 
     pub fn wrong_operation(confirm_path: &str) -> Self {
-        Self::new(Code::WrongOperation, format!("It is unchanged. Confirm it with POST {confirm_path} instead."))
+        Self::new(
+            Code::WrongOperation,
+            format!("It is unchanged. It is for POST {confirm_path}: make sure which confirmation is meant."),
+        )
     }
 
     pub fn confirmation_cancelled() -> Self {
@@ -307,8 +310,8 @@ impl Problem {
 
     pub fn refund_attempt_pending(other: RefundId, wait: Duration) -> Self {
         let detail = format!(
-            "The outcome of an equal refund is not known yet; it will be settled. GET /refunds/{other} shows its end. Send \
-             this one again only if a second refund is wanted."
+            "The outcome of an equal refund is not known yet; it will be settled: GET /refunds/{other} shows its end. Then a \
+             person has to say whether a second refund is wanted."
         );
         Self::new(Code::AttemptPending, detail).with(|facts| facts.refund_id = Some(other)).after(wait)
     }

@@ -66,7 +66,7 @@ words! {
         ProposeAgain = "propose_again",
         /// A person has to look at it.
         AskHuman = "ask_human",
-        /// Nothing is left to do.
+        /// It is over: nothing is left to send.
         Stop = "stop",
     }
 }
@@ -80,7 +80,7 @@ impl Recovery {
             Recovery::NewKey => "Not as it is: this answer is the key's now. Changed, it takes a new key.",
             Recovery::ProposeAgain => "No: make a new proposal, with a new key, if it is still wanted.",
             Recovery::AskHuman => "No: a person has to look at it first.",
-            Recovery::Stop => "No: nothing is left to do.",
+            Recovery::Stop => "No: it is over. `detail` says what to look at.",
         }
     }
 }
@@ -133,9 +133,9 @@ impl Code {
             Code::RefundExceedsRemaining => (409, "More than is left of the order", AskHuman, Yes),
             Code::EqualRefundMade => (409, "An equal refund was made since this was offered", AskHuman, No),
             Code::TooManyPending => (409, "Too many confirmations are pending", RetrySameKey, No),
-            Code::AttemptPending => (409, "An equal attempt is not decided yet", RetrySameKey, No),
+            Code::AttemptPending => (409, "An equal attempt is not decided yet", AskHuman, No),
             Code::WrongOperation => (409, "The confirmation is for another operation", FixRequest, No),
-            Code::ConfirmationMismatch => (409, "The confirmation is for another plan", FixRequest, No),
+            Code::ConfirmationMismatch => (409, "The confirmation is for another plan", AskHuman, No),
             Code::ConfirmationDecided => (409, "The confirmation is decided already", Stop, No),
             Code::OperationInFlight => (409, "The confirmation is being confirmed", RetrySameKey, No),
             Code::IdempotencyInFlight => (409, "The first call with this key is still running", RetrySameKey, No),

@@ -26,10 +26,18 @@ pub fn parameters() -> Value {
     json!({
         "IdempotencyKey": key("Names this one intended effect: a repeat with it gets the first answer.", true),
         "OptionalIdempotencyKey": key(
-            "A repeat is harmless without it. With it, a late repeat gets the first answer, and another request with \
-             the same key is refused.",
+            "A repeat is harmless without it. With it, a late repeat gets the first answer as long as that is kept, and \
+             another request with the same key is refused.",
             false,
         ),
+        "LookedUpKey": {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": true,
+            "description": "The key to look up, of one's own calls.",
+            "schema": {"type": "string", "pattern": KEY},
+            "example": "order-7f3a-step-2",
+        },
         "AgentTaskId": {
             "name": "Agent-Task-Id",
             "in": "header",
@@ -54,6 +62,7 @@ pub fn components() -> Value {
     json!({
         "RequestId": {
             "description": "The request's id: the caller's, or one that was made.",
+            "required": true,
             "schema": {"type": "string", "example": "req_019adef6a0c07a3b9d1c6f2b5e8a4d10"},
         },
         "IdempotencyKey": {
@@ -70,6 +79,7 @@ pub fn components() -> Value {
         },
         "Location": {
             "description": "The path of what was made.",
+            "required": true,
             "schema": {"type": "string", "format": "uri-reference", "example": "/confirmations/cnf_019adef6a0c07a3b9d1c6f2b5e8a4d10"},
         },
         "RetryAfter": {
@@ -77,8 +87,9 @@ pub fn components() -> Value {
             "schema": {"type": "integer", "minimum": 1, "example": 1},
         },
         "WwwAuthenticate": {
-            "description": "How to authenticate (RFC 6750).",
-            "schema": {"type": "string", "enum": ["Bearer"], "example": "Bearer"},
+            "description": "How to authenticate (RFC 6750, 3).",
+            "required": true,
+            "schema": {"type": "string", "example": "Bearer realm=\"countersign\""},
         },
     })
 }
@@ -105,7 +116,7 @@ pub fn of_problem(operation: Operation, codes: &[Code]) -> Value {
     let named = (keyed || looks_up) && !codes.iter().all(early);
     let any = |holds: fn(Code) -> bool| codes.iter().any(|code| holds(*code));
     list([
-        ("Retry-After", "RetryAfter", any(|code| code.row().recovery == Recovery::RetrySameKey)),
+        ("Retry-After", "RetryAfter", any(says_when)),
         ("WWW-Authenticate", "WwwAuthenticate", any(|code| code == Code::Unauthenticated)),
         ("Idempotent-Replayed", "IdempotentReplayed", keyed && any(|code| code.row().stored == Stored::Yes)),
         ("Idempotency-Key", "IdempotencyKey", named),
@@ -114,12 +125,15 @@ pub fn of_problem(operation: Operation, codes: &[Code]) -> Value {
     ])
 }
 
-/// Whether a claim can stand behind a problem.
+fn says_when(code: Code) -> bool {
+    code.row().recovery == Recovery::RetrySameKey || code == Code::AttemptPending
+}
+
+/// Whether a claim can stand behind a problem: it was stored, or the call had begun.
 fn has_claim(code: Code) -> bool {
-    use Code::{IdempotencyKeyExpired, IdempotencyKeyReused, OutcomeUnknown, PaymentNeedsReview};
-    let row = code.row();
-    let names_one = matches!(code, IdempotencyKeyExpired | IdempotencyKeyReused | OutcomeUnknown | PaymentNeedsReview);
-    names_one || row.stored == Stored::Yes || row.recovery == Recovery::RetrySameKey
+    let begun =
+        matches!(code, Code::IdempotencyKeyReused | Code::PaymentNeedsReview | Code::Overloaded | Code::InternalError);
+    begun || code.is_undecided() || code.row().stored == Stored::Yes
 }
 
 fn list<const N: usize>(headers: [(&str, &str, bool); N]) -> Value {

@@ -33,7 +33,7 @@ pub fn of(operation: Operation, status: &str) -> Value {
     };
     let mut links: Map<String, Value> = next.iter().map(|link| (link.0.as_str().to_owned(), by_id(link))).collect();
     if operation == Operation::ConfirmCheckout && status == "200" {
-        links.insert(Operation::IssueRefund.as_str().to_owned(), refund_in_full());
+        links.insert(Operation::IssueRefund.as_str().to_owned(), refund());
     }
     Value::Object(links)
 }
@@ -46,10 +46,9 @@ fn by_id((to, (parameter, member), about): &(Operation, Parameter, &str)) -> Val
     })
 }
 
-fn refund_in_full() -> Value {
+fn refund() -> Value {
     json!({
         "operationId": Operation::IssueRefund,
-        "requestBody": {"order_id": "$response.body#/order_id", "amount": "$response.body#/total", "reason": "other"},
-        "description": "Give the money back, in part or in whole, under a key of its own.",
+        "description": "Give the money back, in part or in whole, under a key of its own: `order_id` is the answer's.",
     })
 }

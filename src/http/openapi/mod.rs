@@ -48,90 +48,81 @@ pub fn complete(collected: &OpenApi, retention: Retention) -> serde_json::Result
     let mut document = serde_json::to_value(collected)?;
     members(&mut document["components"]["schemas"]).for_each(polish);
     let exchanges = exchanges::all()?;
+    let samples = Samples::of(&exchanges)?;
     let mut components = json!({
         "securitySchemes": {"bearer": {
             "type": "http",
             "scheme": "bearer",
-            "description": "An actor's key (RFC 6750): who calls is known from it alone. `countersign actor create` makes one.",
+            "description": "An actor's credential (RFC 6750): who calls is known from it alone. `countersign actor create` makes one.",
         }},
         "parameters": headers::parameters(),
         "headers": headers::components(),
-        "examples": problems::examples(&Samples::of(&exchanges)?),
+        "examples": problems::examples(&samples),
         "responses": {},
     });
     for item in members(&mut document["paths"]) {
         for documented in members(item) {
             let operation = documented["operationId"].as_str().and_then(Operation::parse);
             if let Some(operation) = operation {
-                describe(documented, operation, retention, &exchanges, &mut components["responses"]);
+                describe(documented, operation, retention, &exchanges);
+                let problems = problems::responses(operation, &samples, &mut components["responses"]);
+                documented["responses"].as_object_mut().into_iter().for_each(|all| all.extend(problems.clone()));
             }
         }
     }
-    if let (Some(into), Value::Object(components)) = (document["components"].as_object_mut(), components) {
-        into.extend(components);
+    for (name, component) in components.as_object_mut().into_iter().flatten() {
+        document["components"][name] = component.take();
     }
     Ok(document)
 }
 
-/// What the derive can't say: that which is said of an optional member is the member's, not its type's; and what tells the
-/// variants of a union apart.
+/// What the derive can't say.
 fn polish(schema: &mut Value) {
     for branches in ["oneOf", "allOf", "anyOf"] {
         schema.get_mut(branches).and_then(Value::as_array_mut).into_iter().flatten().for_each(polish);
     }
-    let composed = schema.get("allOf").is_some() && schema.get("type").is_none();
-    if let Some(object) = schema.as_object_mut().filter(|_| composed) {
-        object.insert("type".to_owned(), "object".into()); // some generators look for it at the top
-    }
     for member in schema.get_mut("properties").into_iter().flat_map(members) {
-        let lifted =
-            member.get_mut("oneOf").and_then(Value::as_array_mut).and_then(|branches| match branches.as_mut_slice() {
-                [kind, null] if null["type"] == "null" => kind.as_object_mut()?.remove("description"),
-                _ => None,
-            });
-        let is_tag = member["enum"].as_array().is_some_and(|words| words.len() == 1);
-        if let Some(object) = member.as_object_mut() {
-            match lifted {
-                Some(description) => drop(object.insert("description".to_owned(), description)),
-                None if is_tag => drop(object.entry("description").or_insert("Which of the variants it is.".into())),
-                None => {}
-            }
+        lift_description(member);
+        if member["enum"].as_array().is_some_and(|words| words.len() == 1) && member.get("description").is_none() {
+            member["description"] = "What became of it; the other members depend on it.".into();
         }
     }
+    // Some generators look for the type at the top.
+    if schema.get("allOf").is_some() && schema.get("type").is_none() {
+        schema["type"] = "object".into();
+    }
+}
+
+/// What is said of an optional member is the member's, not its type's.
+fn lift_description(member: &mut Value) -> Option<()> {
+    let [kind, null] = member.get_mut("oneOf")?.as_array_mut()?.as_mut_slice() else { return None };
+    let description = kind.as_object_mut().filter(|_| null["type"] == "null")?.remove("description")?;
+    member["description"] = description;
+    Some(())
 }
 
 fn members(value: &mut Value) -> impl Iterator<Item = &mut Value> {
     value.as_object_mut().into_iter().flat_map(|object| object.values_mut())
 }
 
-fn describe(
-    documented: &mut Value,
-    operation: Operation,
-    retention: Retention,
-    exchanges: &[Exchange],
-    shared: &mut Value,
-) {
+fn describe(documented: &mut Value, operation: Operation, retention: Retention, exchanges: &[Exchange]) {
     let profile = operation.profile();
     let own: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.operation == operation).collect();
-    parameters(&mut documented["parameters"], profile, &own);
-    let body = &mut documented["requestBody"]["content"]["application/json"];
-    if !body["schema"].is_null() {
+    parameters(&mut documented["parameters"], operation, &own);
+    if let Some(body) = documented.pointer_mut("/requestBody/content/application~1json") {
         body["examples"] = named(own.iter().filter_map(|e| Some((*e, e.body.as_ref()?))));
-    } else if let Some(object) = documented.as_object_mut() {
-        object.remove("requestBody"); // that looking made
     }
     if let Some(responses) = documented["responses"].as_object_mut() {
         for (status, response) in responses.iter_mut() {
             succeed(response, operation, status, &own);
         }
-        responses.extend(problems::responses(operation, shared));
     }
     documented["security"] = security(profile);
     documented["x-badges"] = badges(profile);
     documented["x-ai-metadata"] = profile.ai_metadata(retention);
 }
 
-fn parameters(parameters: &mut Value, profile: &EffectProfile, own: &[&Exchange]) {
+fn parameters(parameters: &mut Value, operation: Operation, own: &[&Exchange]) {
     if parameters.is_null() {
         *parameters = json!([]);
     }
@@ -145,9 +136,10 @@ fn parameters(parameters: &mut Value, profile: &EffectProfile, own: &[&Exchange]
     for parameter in list.iter_mut().filter(|parameter| parameter["in"] == "query" && parameter["name"] != "cursor") {
         parameter["allowEmptyValue"] = json!(true); // it counts as absent then
     }
-    let of_key: &[&str] = match profile.key {
+    let of_key: &[&str] = match operation.profile().key {
         KeyRule::Required => &["IdempotencyKey"],
         KeyRule::Natural => &["OptionalIdempotencyKey"],
+        KeyRule::None if operation == Operation::GetOperationStatus => &["LookedUpKey"],
         KeyRule::None => &[],
     };
     let shared = of_key.iter().chain(&["AgentTaskId", "RequestId"]);
@@ -184,20 +176,19 @@ fn security(profile: &EffectProfile) -> Value {
 /// The effect profile at a glance.
 fn badges(profile: &EffectProfile) -> Value {
     let effect = match (profile.effect, profile.reach) {
-        (Effect::Pure, _) => ("read only", "#2e7d32"),
-        (_, Reach::Provider) => ("moves money", "#c62828"),
-        (Effect::Idempotent, Reach::Local) => ("idempotent", "#1565c0"),
-        (Effect::Reversible, Reach::Local) => ("reversible", "#1565c0"),
-        (Effect::Compensable, Reach::Local) => ("holds, can be cancelled", "#1565c0"),
-        (Effect::Irreversible, Reach::Local) => ("irreversible", "#c62828"),
+        (Effect::Pure, _) => "read only",
+        (_, Reach::Provider) => "moves money",
+        (Effect::Idempotent, Reach::Local) => "idempotent",
+        (Effect::Reversible, Reach::Local) => "reversible",
+        (Effect::Compensable, Reach::Local) => "holds, can be cancelled",
+        (Effect::Irreversible, Reach::Local) => "irreversible",
     };
     let key = match profile.key {
-        KeyRule::Required => Some(("needs a key", "#8d6e00")),
-        KeyRule::Natural => Some(("safe to repeat", "#2e7d32")),
+        KeyRule::Required => Some("needs a key"),
+        KeyRule::Natural => Some("needs no key"),
         KeyRule::None => None,
     };
-    let dry_run = profile.dry_run.map(|_| ("has a dry run", "#6a1b9a"));
-    let second = profile.confirm.map(|_| ("has a second step", "#6a1b9a"));
-    let badges = [Some(effect), key, dry_run, second].into_iter().flatten();
-    badges.map(|(name, color)| json!({"name": name, "color": color})).collect()
+    let dry_run = profile.dry_run.map(|_| "has a dry run");
+    let second = profile.confirm.map(|_| "has a second step");
+    [Some(effect), key, dry_run, second].into_iter().flatten().map(|name| json!({"name": name})).collect()
 }

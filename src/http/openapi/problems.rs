@@ -2,6 +2,7 @@
 
 use super::exchanges::Exchange;
 use super::headers;
+use crate::domain::actor::Scope;
 use crate::domain::confirmation::Offer;
 use crate::domain::digest::Digest;
 use crate::domain::error::{Code, Fault, FaultCode, Problem, Shortage, UnavailableReason};
@@ -10,6 +11,7 @@ use crate::domain::money::{Currency, Money};
 use crate::domain::operation::Operation;
 use crate::domain::plan::Plan;
 use crate::domain::product_update::{UpdateOutcome, UpdateResult};
+use crate::domain::refund::RefundOffer;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,28 +19,32 @@ use std::time::Duration;
 
 const REQUEST_ID: &str = "req_019adef6a0c07a3b9d1c6f2b5e8a4d10";
 
-/// Problem answers by status. Those that many operations share go into `shared`.
-pub fn responses(operation: Operation, shared: &mut Value) -> Vec<(String, Value)> {
+/// Problem answers by status. Those of one or two codes, which operations have in common, go into `shared`.
+pub fn responses(operation: Operation, samples: &Samples, shared: &mut Value) -> Vec<(String, Value)> {
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     for code in operation.problems() {
         by_status.entry(code.row().status).or_default().push(code);
     }
     let answers = by_status.into_iter().map(|(status, codes)| {
-        let response = response(operation, status, &codes);
-        let response = if codes.len() <= 2 { share(response, &codes, shared) } else { response };
+        let response = response(operation, status, &codes, samples);
+        let own = codes.iter().any(|code| samples.of_operation(operation, *code).is_some());
+        let response = if codes.len() <= 2 && !own { share(response, &codes, shared) } else { response };
         (status.to_string(), response)
     });
     answers.collect()
 }
 
-fn response(operation: Operation, status: u16, codes: &[Code]) -> Value {
+fn response(operation: Operation, status: u16, codes: &[Code], samples: &Samples) -> Value {
     let lines = codes.iter().map(|code| {
         let row = code.row();
         format!("- `{}` (`{}`): {}.", code.as_str(), row.recovery.as_str(), row.title)
     });
-    let examples = codes
-        .iter()
-        .map(|code| (code.as_str().to_owned(), json!({"$ref": format!("#/components/examples/{}", code.as_str())})));
+    let examples = codes.iter().map(|code| {
+        let shared = || json!({"$ref": format!("#/components/examples/{}", code.as_str())});
+        let own = samples.of_operation(operation, *code);
+        let own = own.map(|problem| json!({"summary": code.row().title, "value": problem.body(REQUEST_ID)}));
+        (code.as_str().to_owned(), own.unwrap_or_else(shared))
+    });
     json!({
         "description": lines.collect::<Vec<_>>().join("\n"),
         "headers": headers::of_problem(operation, codes),
@@ -69,7 +75,7 @@ fn share(response: Value, codes: &[Code], shared: &mut Value) -> Value {
     reference
 }
 
-/// One a code that a whole call can end in, by its word.
+/// One example for each code that a whole call can end in, under the code.
 pub fn examples(samples: &Samples) -> Value {
     let answered: BTreeSet<Code> = Operation::ALL.iter().flat_map(|operation| operation.problems()).collect();
     let examples = answered
@@ -88,6 +94,7 @@ pub struct Samples {
     refund: RefundId,
     product: ProductId,
     remaining: Money,
+    offer: RefundOffer,
 }
 
 impl Samples {
@@ -104,12 +111,50 @@ impl Samples {
             "refund": answer(Operation::IssueRefund, "/refund_id"),
             "product": answer(Operation::GetProduct, "/product_id"),
             "remaining": answer(Operation::IssueRefund, "/remaining_refundable"),
+            "offer": answer(Operation::DryRunRefund, ""),
         }))
     }
 
     /// A problem as it could be answered.
     pub fn answer(&self, code: Code) -> Value {
         json!(self.problem(code).body(REQUEST_ID))
+    }
+
+    /// Where the problem of one operation says something else than that of the others.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are the same everywhere")]
+    fn of_operation(&self, operation: Operation, code: Code) -> Option<Problem> {
+        let second = Duration::from_secs(1);
+        let profile = operation.profile();
+        let refund = matches!(operation, Operation::ConfirmRefund | Operation::IssueRefund | Operation::DryRunRefund);
+        match code {
+            Code::InsufficientScope
+                if !profile.scopes.contains(&Scope::CheckoutPropose) && !profile.scopes.is_empty() =>
+            {
+                let scopes: Vec<&str> = profile.scopes.iter().map(Scope::as_str).collect();
+                Some(Problem::insufficient_scope(&scopes))
+            }
+            Code::NotFound => {
+                let what = ["product", "confirmation", "refund", "task"];
+                let what = what.iter().find(|what| profile.path.contains(&format!("{{{what}_id}}")));
+                match operation == Operation::GetOperationStatus {
+                    true => Some(Problem::key_unknown()),
+                    false => what.map(|what| Problem::not_found(what)),
+                }
+            }
+            Code::MalformedRequest if profile.method == "GET" => {
+                Some(Problem::malformed("The query is not the documented one: unknown field `limits`."))
+            }
+            Code::CurrencyMismatch if refund => Some(Problem::refund_in_other_currency(self.remaining.currency())),
+            Code::AttemptPending if refund => Some(Problem::refund_attempt_pending(self.refund.clone(), second)),
+            Code::WrongOperation if refund => {
+                Some(Problem::wrong_operation(&format!("/confirm-checkout/{}", self.confirmation)))
+            }
+            Code::ConfirmationMismatch if refund => Some(Problem::confirmation_mismatch(
+                Offer::Refund(Box::new(self.offer.clone())),
+                self.offer.refund.digest(),
+            )),
+            _ => None,
+        }
     }
 
     fn problem(&self, code: Code) -> Problem {

@@ -1,5 +1,5 @@
-//! What doesn't change while the server runs: sent with an ETag, compressed for whoever takes that, and with a content
-//! security policy (RFC 9110, 8.8.3 and 12.5.3).
+//! What doesn't change while the server runs: sent with an ETag, compressed for whoever takes that (RFC 9110, 8.8.3 and
+//! 12.5.3), and with a content security policy.
 
 use crate::domain::digest::sha256_hex;
 use actix_web::http::header::{
@@ -62,7 +62,7 @@ impl Asset {
             Some(_) => format!("{}-gzip", prepared.tag),
             None => prepared.tag.clone(),
         });
-        let known = has(request, &tag);
+        let known = client_has(request, &tag);
         let mut response = if known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
         response
             .insert_header(ETag(tag))
@@ -82,7 +82,7 @@ impl Asset {
     }
 }
 
-/// Not at all where that makes it longer.
+/// The tag, and the compressed body where that is shorter.
 fn prepare(body: &[u8]) -> Prepared {
     let tag = sha256_hex(body)[..16].to_owned();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -98,8 +98,9 @@ fn takes_gzip(request: &HttpRequest) -> bool {
     })
 }
 
-fn has(request: &HttpRequest, tag: &EntityTag) -> bool {
+fn client_has(request: &HttpRequest, tag: &EntityTag) -> bool {
     match IfNoneMatch::parse(request) {
+        // Without the header it reads as Any too.
         Ok(IfNoneMatch::Any) => request.headers().contains_key(header::IF_NONE_MATCH),
         Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|known| known.weak_eq(tag)),
         Err(_) => false,

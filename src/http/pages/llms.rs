@@ -21,7 +21,7 @@ pub fn text(document: &Value) -> String {
             }
         }
     }
-    text += "\n## Problems\n\n";
+    text += "\n## Problems\n\nBy `recovery`: whether to send it again.\n\n";
     for recovery in Recovery::ALL {
         let codes = Code::ALL.iter().filter(|code| code.row().recovery == *recovery);
         let codes: Vec<String> = codes.map(|code| format!("`{}` ({})", code.as_str(), code.row().status)).collect();
@@ -38,7 +38,9 @@ fn line(operation: Operation, profile: &EffectProfile, about: &str) -> String {
     let mut facts = vec![profile.effect.as_str().to_owned()];
     match profile.key {
         KeyRule::Required => facts.push("`Idempotency-Key` required".to_owned()),
-        KeyRule::Natural => facts.push(format!("safe to repeat by `{}`", profile.natural_key.unwrap_or_default())),
+        KeyRule::Natural => {
+            facts.push(format!("no key needed: `{}` is the key", profile.natural_key.unwrap_or_default()))
+        }
         KeyRule::None => {}
     }
     for (word, other) in [("dry run", profile.dry_run), ("second step", profile.confirm), ("undo", profile.compensate)]

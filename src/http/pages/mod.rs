@@ -11,7 +11,7 @@ use super::openapi::{Samples, exchanges};
 use crate::domain::error::{Code, Problem};
 use crate::effects::Retention;
 use crate::operations::authenticate::DemoActors;
-use actix_web::http::header::{Accept, Header};
+use actix_web::http::header::{Accept, Header, Quality, QualityItem};
 use actix_web::mime::{self, Mime};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -29,13 +29,14 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 static SCALAR: LazyLock<Bytes> =
     LazyLock::new(|| scalar_api_reference::get_asset("scalar.js").unwrap_or_default().into());
 
-/// Each path with its representations; the first is for whoever doesn't care.
+/// Each path with its representations; the first is for whoever doesn't care, or asks for what there isn't.
 pub struct Pages(BTreeMap<String, Vec<Asset>>);
 
 impl Pages {
     pub fn new(retention: Retention, demo: DemoActors) -> serde_json::Result<Self> {
         let document = super::document(retention)?;
-        let text = |content_type, text: &'static str| vec![Asset::new(content_type, Policy::Plain, text)];
+        let plain = |content_type, body: Bytes| vec![Asset::new(content_type, Policy::Plain, body)];
+        let text = |content_type, text: &'static str| plain(content_type, text.into());
         let markup = |policy, markup: Markup| vec![Asset::new(HTML, policy, markup.into_string())];
         let json = |value: &Value| vec![Asset::new(JSON, Policy::Plain, format!("{value:#}"))];
         let samples = Samples::of(&exchanges::all()?)?;
@@ -45,14 +46,17 @@ impl Pages {
             ("/docs/docs.js".to_owned(), text(SCRIPT, include_str!("docs.js"))),
             ("/docs/docs.css".to_owned(), text(STYLE, include_str!("docs.css"))),
             ("/style.css".to_owned(), text(STYLE, include_str!("style.css"))),
+            ("/favicon.ico".to_owned(), text("image/svg+xml", include_str!("favicon.svg"))),
             ("/favicon.svg".to_owned(), text("image/svg+xml", include_str!("favicon.svg"))),
             ("/openapi.json".to_owned(), json(&document)),
             ("/schemas/x-ai-metadata.json".to_owned(), text(JSON, crate::effects::METADATA_SCHEMA)),
-            ("/problems".to_owned(), markup(Policy::Plain, problems::index())),
+            (
+                "/problems".to_owned(),
+                [markup(Policy::Plain, problems::index()), json(&problems::list())].into_iter().flatten().collect(),
+            ),
+            ("/llms.txt".to_owned(), plain("text/markdown; charset=utf-8", llms::text(&document).into())),
+            ("/docs/scalar.js".to_owned(), plain(SCRIPT, SCALAR.clone())),
         ]);
-        let llms = llms::text(&document);
-        pages.insert("/llms.txt".to_owned(), vec![Asset::new("text/markdown; charset=utf-8", Policy::Plain, llms)]);
-        pages.insert("/docs/scalar.js".to_owned(), vec![Asset::new(SCRIPT, Policy::Plain, SCALAR.clone())]);
         for code in Code::ALL {
             let mut representations = markup(Policy::Plain, problems::page(*code, &samples));
             representations.extend(json(&problems::facts(*code, &samples)));
@@ -75,17 +79,22 @@ pub fn routes(config: &mut web::ServiceConfig, pages: &Pages) {
 
 async fn page(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, Problem> {
     let representations = state.pages.0.get(request.path()).map(Vec::as_slice).unwrap_or_default();
-    let wanted = Accept::parse(&request).map(|accept| accept.ranked()).unwrap_or_default();
-    let chosen = wanted.iter().find_map(|range| representations.iter().find(|asset| suits(range, asset)));
-    let asset = chosen.or(representations.first()).ok_or_else(Problem::no_such_route)?;
-    Ok(asset.answer(&request))
+    let accept = Accept::parse(&request).map(|Accept(ranges)| ranges).unwrap_or_default();
+    // The last of equals, so that the first of the page's own order wins.
+    let best = representations.iter().rev().max_by_key(|asset| quality(&accept, asset));
+    Ok(best.ok_or_else(Problem::no_such_route)?.answer(&request))
 }
 
-/// Whether a media range takes it in (RFC 9110, 12.5.1).
-fn suits(range: &Mime, asset: &Asset) -> bool {
-    let Ok(is) = asset.content_type.parse::<Mime>() else { return false };
-    let subtype = range.subtype() == mime::STAR || range.subtype() == is.subtype();
-    range.type_() == mime::STAR || (range.type_() == is.type_() && subtype)
+/// What a client gives for a representation: the most specific range that takes it in counts (RFC 9110, 12.5.1).
+fn quality(accept: &[QualityItem<Mime>], asset: &Asset) -> Quality {
+    let Ok(is) = asset.content_type.parse::<Mime>() else { return Quality::ZERO };
+    let specific = |range: &Mime| match (range.type_(), range.subtype()) {
+        (mime::STAR, _) => Some(0),
+        (main, mime::STAR) => (main == is.type_()).then_some(1),
+        (main, sub) => (main == is.type_() && sub == is.subtype()).then_some(2),
+    };
+    let suiting = accept.iter().filter_map(|range| Some((specific(&range.item)?, range.quality)));
+    suiting.max_by_key(|(specific, _)| *specific).map_or(Quality::ZERO, |(_, quality)| quality)
 }
 
 /// A page with our style and no script.

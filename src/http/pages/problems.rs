@@ -15,8 +15,10 @@ fn operations(code: Code) -> Vec<&'static str> {
 
 const fn about_storing(stored: Stored) -> &'static str {
     match stored {
-        Stored::Yes => "It is the key's answer: a repeat with the same key gets it again.",
-        Stored::No => "It isn't stored: the next call with the key is judged anew.",
+        Stored::Yes => {
+            "It becomes the key's answer, where the call has one: a repeat with the same key gets it again. A dry run keeps nothing."
+        }
+        Stored::No => "It isn't kept as a key's answer.",
     }
 }
 
@@ -45,19 +47,21 @@ pub fn page(code: Code, samples: &Samples) -> Markup {
         h1 { code { (code.as_str()) } }
         p class="lead" { (row.title) "." }
         h2 { "What happened" }
-        p { (explained.what_happened) }
+        p { (prose(explained.what_happened)) }
         h2 { "What to do" }
-        p { (explained.what_to_do) }
+        p { (prose(explained.what_to_do)) }
         dl {
             dt { "Status" } dd { (row.status) }
             dt { "Recovery" } dd { code { (row.recovery.as_str()) } }
-            dt { "Send it again?" } dd { (row.recovery.advice()) }
+            dt { "Send it again?" } dd { (prose(row.recovery.advice())) }
             dt { "Stored?" } dd { (about_storing(row.stored)) }
         }
         h2 { "An example" }
         pre { code { (format!("{:#}", samples.answer(code))) } }
-        @if !operations.is_empty() {
-            h2 { "Answered by" }
+        h2 { "Answered by" }
+        @if operations.is_empty() {
+            p { "No operation by itself: it stands in the results of " code { "batch_update_products" } ", or the path is none." }
+        } @else {
             p { @for (i, operation) in operations.iter().enumerate() {
                 @if i > 0 { ", " }
                 code { (operation) }
@@ -65,6 +69,23 @@ pub fn page(code: Code, samples: &Samples) -> Markup {
         }
     };
     layout(&format!("{}: Countersign", code.as_str()), body)
+}
+
+/// Text in which back-ticks stand around code.
+fn prose(text: &str) -> Markup {
+    html! { @for (i, part) in text.split('`').enumerate() {
+        @if i % 2 == 1 { code { (part) } } @else { (part) }
+    } }
+}
+
+/// The list, for machines.
+pub fn list() -> Value {
+    let problems = Code::ALL.iter().map(|code| {
+        let row = code.row();
+        let path = format!("/problems/{}", code.as_str());
+        json!({"type": path, "code": code, "title": row.title, "status": row.status, "recovery": row.recovery})
+    });
+    json!({"problems": problems.collect::<Vec<_>>()})
 }
 
 pub fn index() -> Markup {

@@ -16,7 +16,8 @@ const CHECKLIST: &[(&str, &str)] = &[
     ),
     (
         "Can the effect be seen before it happens?",
-        "dry_run_checkout and dry_run_refund show it; money moves only after a second, bound step, or below a threshold.",
+        "dry_run_checkout and dry_run_refund show it. A purchase always takes a second, bound step; a refund does above a \
+         threshold, or when it looks like a repeat.",
     ),
     ("Is an unknown outcome told from a failure?", "503 outcome_unknown: send it again, it is settled once."),
     ("Does the answer survive a crash?", "Claim, effect and answer share a transaction; what was sent is recovered."),
@@ -29,7 +30,8 @@ pub fn page(demo: DemoActors) -> Markup {
         h1 { "Send it again; it happens once." }
         p class="lead" {
             "Countersign is a commerce backend that software agents can retry without fear: a repeat is harmless, an effect is \
-             shown before it happens, and money moves only after a second, bound confirmation."
+             shown before it happens, and a purchase, a large refund or one that looks like a repeat waits for a second, \
+             bound confirmation."
         }
         ul class="doors" {
             li { a href="/docs" { strong { "API" } span { "Every operation, with its effect. Try it here." } } }
@@ -50,10 +52,10 @@ pub fn page(demo: DemoActors) -> Markup {
 
 fn demo_keys() -> Markup {
     html! {
-        h2 { "Demo keys" }
+        h2 { "Demo credentials" }
         p { "Send one as " code { "Authorization: Bearer …" } ". The money is play money." }
         div class="wide keys" { table {
-            thead { tr { th { "Key" } th { "Account" } th { "Scopes" } } }
+            thead { tr { th { "Credential" } th { "Account" } th { "Scopes" } } }
             tbody { @for (key, account, scopes) in crate::demo::ACTORS {
                 tr { td { code { (key) } } td { (account) } td { code { (Scopes::new(scopes).as_str()) } } }
             } }

@@ -1,0 +1,268 @@
+//! Runs the steps of a plan so that each happens once: the key first, then the call, again with the same key until the answer
+//! is final, and that is written down before anything builds on it. A run that is started again, at whatever line it was
+//! killed, goes on where it was.
+
+use super::client::{Answer, Lost, Request, Transport};
+use super::identity::{Parameters, Run, Step};
+use super::keys::{KeyError, KeyStore, Keyed};
+use super::retry::{Budget, Class, Policy, classify};
+use super::{Chance, Time};
+use crate::domain::error::Recovery;
+use crate::domain::key::IdempotencyKey;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A write as it was authorised.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its place in the plan.
+    pub step: String,
+    /// The operation's id.
+    pub tool: &'static str,
+    pub method: &'static str,
+    pub path: String,
+    pub body: Option<Value>,
+}
+
+impl Call {
+    /// Everything that makes it another call counts as a parameter.
+    fn step(&self) -> Step {
+        let parameters = Parameters::of(&json!([self.method, self.path, self.body]));
+        Step { id: self.step.clone(), tool: self.tool.to_owned(), parameters }
+    }
+
+    fn request(&self, key: Option<IdempotencyKey>) -> Request {
+        let body = self.body.as_ref().map(Value::to_string);
+        Request { method: self.method, path: self.path.clone(), body, key }
+    }
+}
+
+/// What a step came to.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub answer: Value,
+    pub key: IdempotencyKey,
+    pub attempt: i64,
+}
+
+/// Why a step doesn't go on: what the problem's recovery verb asks for, or that the answer isn't known.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// `new_key`, `propose_again`: decided, and nothing happened. A new attempt is right, if it is still wanted.
+    Again {
+        because: IdempotencyKey,
+        attempt: i64,
+        problem: Answer,
+    },
+    /// `fix_request`: whoever made the request has to mend it.
+    Fix(Answer),
+    /// `ask_human`, and whatever isn't a problem of this API.
+    Human(Answer),
+    /// `stop`: nothing is left to do.
+    Over(Answer),
+    /// Patience is at its end, and nothing was done. The same run can go on later.
+    NotYet(String),
+    /// Patience is at its end, and it may have happened. The same run can go on later; nothing else may take its place.
+    Unknown(String),
+    Key(KeyError),
+}
+
+impl From<KeyError> for Stop {
+    fn from(error: KeyError) -> Self {
+        Stop::Key(error)
+    }
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Again { problem, .. } | Stop::Fix(problem) | Stop::Human(problem) | Stop::Over(problem) => {
+                let body = problem.json();
+                let word = |member: &str| body[member].as_str().unwrap_or("?").to_owned();
+                write!(f, "{} {} ({}): {}", problem.status, word("code"), word("recovery"), word("detail"))
+            }
+            Stop::NotYet(why) => write!(f, "nothing was done: {why}"),
+            Stop::Unknown(why) => write!(f, "not known yet: {why}"),
+            Stop::Key(error) => error.fmt(f),
+        }
+    }
+}
+
+/// What a runner tells whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The step's key: made now, or the one that was made before.
+    Key {
+        step: String,
+        key: String,
+        attempt: i64,
+    },
+    /// Its final answer was there already.
+    Remembered {
+        step: String,
+    },
+    Sending {
+        step: String,
+        tool: String,
+    },
+    Heard {
+        step: String,
+        status: u16,
+        code: Option<String>,
+        replayed: bool,
+    },
+    Lost {
+        step: String,
+        why: String,
+    },
+    Waiting {
+        step: String,
+        millis: u64,
+    },
+    LookedUp {
+        step: String,
+        state: String,
+    },
+    Concluded {
+        step: String,
+        status: u16,
+    },
+}
+
+pub struct Runner<'a, T, W> {
+    pub transport: &'a T,
+    pub time: &'a W,
+    pub store: &'a KeyStore,
+    pub run: Run,
+    pub policy: Policy,
+    pub chance: Box<dyn Chance>,
+    pub watch: Box<dyn Fn(Event) + Send + 'a>,
+}
+
+impl<T: Transport, W: Time> Runner<'_, T, W> {
+    /// One write, once.
+    pub async fn call(&mut self, call: &Call) -> Result<Done, Stop> {
+        let Keyed { key, attempt, answer } = self.store.create_or_get(&self.run, &call.step(), self.time.now())?;
+        (self.watch)(Event::Key { step: call.step.clone(), key: key.as_str().to_owned(), attempt });
+        let answer = match answer {
+            Some(answer) => {
+                (self.watch)(Event::Remembered { step: call.step.clone() });
+                answer
+            }
+            None => {
+                let answer = self.settle(call, &call.request(Some(key.clone()))).await?;
+                self.store.conclude(&key, &answer)?;
+                (self.watch)(Event::Concluded { step: call.step.clone(), status: answer.status });
+                answer
+            }
+        };
+        judge(answer, key, attempt)
+    }
+
+    /// A read: it changes nothing, so it has no key and isn't written down.
+    pub async fn read(&mut self, call: &Call) -> Result<Value, Stop> {
+        let answer = self.settle(call, &call.request(None)).await?;
+        if classify(&Ok(answer.clone())) == Class::Done { Ok(answer.json()) } else { Err(Stop::Human(answer)) }
+    }
+
+    /// Propose, then confirm. A final no that says so takes a new attempt: with the next of the bodies that were authorised,
+    /// as many times as there are bodies. Returns what confirming answered.
+    pub async fn two_steps(
+        &mut self,
+        propose: &Call,
+        bodies: &[Value],
+        confirm: impl Fn(&Value, i64) -> Call,
+    ) -> Result<Done, Stop> {
+        let mut last = None;
+        let begun = self.store.attempt(&self.run, &propose.step)?;
+        for attempt in begun..=i64::try_from(bodies.len()).unwrap_or(i64::MAX) {
+            let body = usize::try_from(attempt - 1).ok().and_then(|at| bodies.get(at)).cloned();
+            let propose = Call { body, ..propose.clone() };
+            if let Some(Stop::Again { because, attempt, .. }) = &last {
+                self.store.raise(&self.run, &propose.step(), *attempt, because)?;
+            }
+            let ended = match self.call(&propose).await {
+                Ok(proposed) => self.call(&confirm(&proposed.answer, attempt)).await,
+                Err(stop) => Err(stop),
+            };
+            match ended {
+                Err(Stop::Again { because, problem, .. }) => last = Some(Stop::Again { because, attempt, problem }),
+                ended => return ended,
+            }
+        }
+        Err(last.unwrap_or_else(|| Stop::NotYet("every authorised attempt was used".to_owned())))
+    }
+
+    /// Sends it until the answer is final.
+    async fn settle(&mut self, call: &Call, request: &Request) -> Result<Answer, Stop> {
+        let mut budget = Budget::new(self.policy, self.time.now());
+        let mut may_have_happened = false;
+        loop {
+            (self.watch)(Event::Sending { step: call.step.clone(), tool: call.tool.to_owned() });
+            let outcome = self.transport.send(request).await;
+            self.tell(call, &outcome);
+            let class = classify(&outcome);
+            may_have_happened |= class == Class::Unknown;
+            let floor = match outcome {
+                Ok(answer) if matches!(class, Class::Done | Class::Terminal) => return Ok(answer),
+                Ok(answer) => {
+                    answer.key_expires.into_iter().for_each(|at| budget.within(at));
+                    answer.retry_after.unwrap_or(Duration::ZERO)
+                }
+                Err(_) => Duration::ZERO,
+            };
+            let Some(wait) = budget.next(self.time.now(), floor, self.chance.as_mut()) else {
+                return self.give_up(call, request, may_have_happened).await;
+            };
+            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            (self.watch)(Event::Waiting { step: call.step.clone(), millis });
+            self.time.sleep(wait).await;
+        }
+    }
+
+    /// The last question is what became of the key: it runs nothing.
+    async fn give_up(&mut self, call: &Call, request: &Request, may_have_happened: bool) -> Result<Answer, Stop> {
+        let tired = format!("{} was sent often enough", call.step);
+        let Some(key) = request.key.clone().filter(|_| may_have_happened) else { return Err(Stop::NotYet(tired)) };
+        let lookup = Request { method: "GET", path: "/operation-status".to_owned(), body: None, key: Some(key) };
+        let looked = self.transport.send(&lookup).await;
+        let found = looked.ok().filter(|answer| answer.status == 200).map(|answer| answer.json()).unwrap_or_default();
+        let state = found["status"].as_str().unwrap_or("not told").to_owned();
+        (self.watch)(Event::LookedUp { step: call.step.clone(), state: state.clone() });
+        let status = found["http_status"].as_u64().and_then(|status| u16::try_from(status).ok());
+        match (state.as_str(), status) {
+            ("completed", Some(status)) => {
+                Ok(Answer { status, body: found["response"].to_string(), replayed: true, ..Answer::default() })
+            }
+            _ => Err(Stop::Unknown(format!("{tired}, and its key is {state}"))),
+        }
+    }
+
+    fn tell(&self, call: &Call, outcome: &Result<Answer, Lost>) {
+        let step = call.step.clone();
+        (self.watch)(match outcome {
+            Ok(answer) => Event::Heard {
+                step,
+                status: answer.status,
+                code: answer.code().map(|code| code.as_str().to_owned()),
+                replayed: answer.replayed,
+            },
+            Err(Lost::NotSent(why) | Lost::NoAnswer(why)) => Event::Lost { step, why: why.clone() },
+        });
+    }
+}
+
+/// What a final answer makes of the step.
+fn judge(answer: Answer, because: IdempotencyKey, attempt: i64) -> Result<Done, Stop> {
+    if classify(&Ok(answer.clone())) == Class::Done {
+        return Ok(Done { answer: answer.json(), key: because, attempt });
+    }
+    Err(match answer.recovery() {
+        Some(Recovery::NewKey | Recovery::ProposeAgain) => Stop::Again { because, attempt, problem: answer },
+        Some(Recovery::FixRequest) => Stop::Fix(answer),
+        Some(Recovery::Stop) => Stop::Over(answer),
+        Some(Recovery::AskHuman | Recovery::RetrySameKey) | None => Stop::Human(answer),
+    })
+}
