@@ -155,6 +155,9 @@ impl Agent<'_> {
             .args(["demo-agent", "--url", &self.url, "--manner", manner.as_str(), "--seed", &self.seed.to_string()])
             .arg("--state")
             .arg(self.folder)
+            // A run of its own: at a server that is running, others may be shopping for the same.
+            .arg("--run")
+            .arg(self.folder.file_name().unwrap_or_default())
             .env("COUNTERSIGN_KEY", &self.key)
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -42,7 +42,7 @@ pub fn page(demo: DemoActors) -> Markup {
         @if demo == DemoActors::Admitted { (demo_keys()) }
         h2 { "The checklist" }
         p { "What to ask of any service before an agent may call it, and the answer here." }
-        div class="wide" { table {
+        div class="wide stack" { table {
             thead { tr { th { "Question" } th { "Here" } } }
             tbody { @for (question, answer) in CHECKLIST { tr { td { (question) } td { (answer) } } } }
         } }
@@ -54,7 +54,7 @@ fn demo_keys() -> Markup {
     html! {
         h2 { "Demo credentials" }
         p { "Send one as " code { "Authorization: Bearer …" } ". The money is play money." }
-        div class="wide keys" { table {
+        div class="wide stack" { table {
             thead { tr { th { "Credential" } th { "Account" } th { "Scopes" } } }
             tbody { @for (key, account, scopes) in crate::demo::ACTORS {
                 tr { td { code { (key) } } td { (account) } td { code { (Scopes::new(scopes).as_str()) } } }
