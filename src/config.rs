@@ -12,6 +12,7 @@ use crate::effects::Retention;
 use crate::operations::Settings;
 use crate::operations::authenticate::DemoActors;
 use crate::store::StoreConfig;
+use crate::verify::VerifyArgs;
 use clap::{Args, Parser, Subcommand};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -31,6 +32,15 @@ pub enum Command {
     Openapi,
     /// Read both databases and report what doesn't add up. Exit code 1 if anything doesn't, 2 if they can't be read.
     Check(CheckArgs),
+    /// Ask a running server the pre-publish checklist, over HTTP alone. It makes real orders and refunds.
+    ///
+    /// Works on any server that follows the contract, and knows it by its URL and a key. Each question buys what it needs:
+    /// about ten orders of one cheap product, paid with --payment-method, and small refunds of them. Ask a test installation,
+    /// or use a payment method that moves no money. Confirmations that aren't confirmed are cancelled at the end.
+    ///
+    /// Exit code 0 if every answer is yes, 1 if one is no, 2 if the server can't be reached or the key may not do what is
+    /// asked. A question that isn't asked (skipped) is neither.
+    Verify(VerifyArgs),
     /// Make, list or disable actors.
     Actor(ActorArgs),
     /// Watch an agent shop through a bad connection, with keys and without. Exit code 1 if a proof fails.

@@ -13,4 +13,5 @@ pub mod http;
 pub mod operations;
 pub mod payments;
 pub mod store;
+pub mod verify;
 pub mod workers;

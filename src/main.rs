@@ -1,4 +1,4 @@
-//! The commands: serve, openapi, check, actor.
+//! The commands: serve, openapi, check, verify, actor.
 
 use clap::Parser;
 use countersign::agent::demo;
@@ -11,6 +11,7 @@ use countersign::operations::actors;
 use countersign::operations::check::{self, Report};
 use countersign::payments::sandbox;
 use countersign::store::Store;
+use countersign::verify::{self, VerifyArgs};
 use countersign::{failpoints, http};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ async fn main() -> ExitCode {
         Command::Serve(args) => serve(args).await,
         Command::Openapi => openapi(),
         Command::Check(args) => check(&args),
+        Command::Verify(args) => verify(&args).await,
         Command::Actor(args) => actor(args.command).await,
         Command::Demo(args) => proven(demo::run(&args).await, "a proof failed"),
         Command::DemoAgent(args) => proven(demo::run_agent(args).await, "the plan was not carried out"),
@@ -123,6 +125,15 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
             Ok(())
         }
         found => Err(Failure::Failed(format!("findings: {found}, in {looked_at}"))),
+    }
+}
+
+async fn verify(args: &VerifyArgs) -> Result<(), Failure> {
+    let report = verify::run(args).await.map_err(Failure::Usage)?;
+    print!("{}", report.shown(args));
+    match report.failed().as_slice() {
+        [] => Ok(()),
+        failed => Err(Failure::Failed(format!("failed: {}", failed.join(", ")))),
     }
 }
 

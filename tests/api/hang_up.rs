@@ -10,14 +10,18 @@ enum HangUp {
     Rst,
 }
 
-/// Sends a confirm and goes away after a while, without reading the answer.
-fn confirm_and_hang_up(app: &TestApp, id: &str, key: &str, after: Duration, how: HangUp) {
+/// Sends a confirm.
+fn confirm(app: &TestApp, id: &str, key: &str) -> TcpStream {
     let mut stream = TcpStream::connect(app.url.trim_start_matches("http://")).unwrap();
     let head = format!(
         "POST /confirm-checkout/{id} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SHOPPER}\r\nIdempotency-Key: {key}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    std::thread::sleep(after);
+    stream
+}
+
+/// Goes away without reading the answer.
+fn hang_up(stream: TcpStream, how: HangUp) {
     match how {
         HangUp::Fin => stream.shutdown(Shutdown::Both).unwrap(),
         HangUp::Rst => SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap(),
@@ -37,7 +41,9 @@ async fn f06_a_client_that_hangs_up_in_the_middle_changes_nothing() {
         for millis in [0, 50, 200, 1000] {
             let (propose, key) = (format!("propose-{how:?}-{millis}"), format!("confirm-{how:?}-{millis}"));
             let id = app.shopper().proposed(&propose, &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
-            tokio::task::block_in_place(|| confirm_and_hang_up(&app, &id, &key, Duration::from_millis(millis), how));
+            let stream = confirm(&app, &id, &key);
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            hang_up(stream, how);
             eventually("a retry gets the answer", async || app.shopper().confirm_keyed(&id, &key).await.status == 200)
                 .await;
             assert!(app.shopper().confirm_keyed(&id, &key).await.is_replay());
@@ -58,7 +64,9 @@ async fn f06_what_was_begun_is_finished_when_nobody_asks_again() {
     })
     .await;
     let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
-    tokio::task::block_in_place(|| confirm_and_hang_up(&app, &id, "c", Duration::from_millis(50), HangUp::Rst));
+    let stream = confirm(&app, &id, "c");
+    eventually("it was begun", async || app.number("SELECT count(*) AS n FROM payments") == 1).await;
+    hang_up(stream, HangUp::Rst);
     let path = format!("/confirmations/{id}");
     eventually("it is confirmed", async || app.shopper().get(&path).await.json()["status"] == "confirmed").await;
     assert_eq!(app.charges(), 1);
