@@ -1,6 +1,6 @@
 //! One call over HTTP. What comes back is an answer, or nothing; and nothing isn't "no".
 
-use crate::domain::error::{Code, Recovery};
+use crate::domain::error::{Code, Recovery, Stored};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::time::Timestamp;
 use serde::Deserialize;
@@ -38,6 +38,22 @@ impl Answer {
     pub fn code(&self) -> Option<Code> {
         if self.status < 400 { None } else { Code::parse(self.json()["code"].as_str()?) }
     }
+
+    /// Whether the API did what was asked: 2xx, with an object, or with nothing to say.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status) && (self.status == 204 || self.json().is_object())
+    }
+
+    /// Whether it decides the call for good: it succeeded, or it is a no that doesn't change. Any other refusal says nothing
+    /// of an earlier attempt that wasn't heard of.
+    pub fn is_final(&self) -> bool {
+        use Code::{
+            ConfirmationCancelled, ConfirmationDecided, ConfirmationExpired, IdempotencyKeyExpired, NothingToCancel,
+        };
+        let over =
+            [ConfirmationCancelled, ConfirmationDecided, ConfirmationExpired, IdempotencyKeyExpired, NothingToCancel];
+        self.is_success() || self.code().is_some_and(|code| code.row().stored == Stored::Yes || over.contains(&code))
+    }
 }
 
 /// Why there is no answer.
@@ -65,7 +81,12 @@ pub struct Http {
 impl Http {
     /// `patience` is how long an answer is waited for.
     pub fn new(url: &str, credential: &str, task: &str, patience: Duration) -> Result<Self, String> {
-        let client = reqwest::Client::builder().timeout(patience).build().map_err(|e| e.to_string())?;
+        let client = reqwest::Client::builder()
+            .timeout(patience)
+            // Followed, a redirected POST becomes a GET, and a login page an answer.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|e| e.to_string())?;
         let url = url.trim_end_matches('/').to_owned();
         Ok(Self { client, url, credential: credential.to_owned(), task: task.to_owned() })
     }

@@ -66,6 +66,8 @@ impl From<diesel::result::Error> for KeyError {
 pub struct Keyed {
     pub key: IdempotencyKey,
     pub attempt: i64,
+    /// When it was first about to be sent, by this life of the run or an earlier one.
+    pub sent_at: Option<Timestamp>,
     pub answer: Option<Answer>,
 }
 
@@ -88,6 +90,7 @@ struct StepRow {
 struct KeyRow {
     idempotency_key: IdempotencyKey,
     attempt: i64,
+    sent_at: Option<Timestamp>,
     answer_status: Option<i64>,
     answer_body: Option<String>,
 }
@@ -120,6 +123,15 @@ impl KeyStore {
                 });
             }
             key_of(conn, &current, now)
+        })
+    }
+
+    /// Says that a key is about to be sent. From here on, nobody can say that nothing was done. The first time stays.
+    pub fn mark_sent(&self, key: &IdempotencyKey, now: Timestamp) -> Result<(), KeyError> {
+        self.write(|conn| {
+            let unsent = keys::table.filter(keys::idempotency_key.eq(key)).filter(keys::sent_at.is_null());
+            diesel::update(unsent).set(keys::sent_at.eq(now)).execute(conn)?;
+            Ok(())
         })
     }
 
@@ -216,9 +228,10 @@ fn key_of(conn: &mut SqliteConnection, step: &StepRow, now: Timestamp) -> Result
         .filter(keys::tenant.eq(&step.tenant).and(keys::run.eq(&step.run)).and(keys::step.eq(&step.step)))
         .filter(keys::tool.eq(&step.tool).and(keys::parameters.eq(&step.parameters)))
         .filter(keys::attempt.eq(step.attempt))
-        .select((keys::idempotency_key, keys::attempt, keys::answer_status, keys::answer_body))
+        .select((keys::idempotency_key, keys::attempt, keys::sent_at, keys::answer_status, keys::answer_body))
         .first(conn)?;
-    Ok(Keyed { key: row.idempotency_key, attempt: row.attempt, answer: answer(row.answer_status, row.answer_body) })
+    let answer = answer(row.answer_status, row.answer_body);
+    Ok(Keyed { key: row.idempotency_key, attempt: row.attempt, sent_at: row.sent_at, answer })
 }
 
 fn answer(status: Option<i64>, body: Option<String>) -> Option<Answer> {

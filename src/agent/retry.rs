@@ -27,7 +27,9 @@ pub fn classify(outcome: &Result<Answer, Lost>) -> Class {
         Err(Lost::NoAnswer(_)) => Class::Unknown,
         Ok(answer) => match (answer.code(), answer.recovery()) {
             (Some(code), Some(Recovery::RetrySameKey)) => classify_wait(code),
+            (None, Some(Recovery::RetrySameKey)) => Class::Unknown,
             (_, Some(_)) => Class::Terminal,
+            (_, None) if answer.is_success() => Class::Done,
             (_, None) => classify_status(answer.status),
         },
     }
@@ -40,12 +42,12 @@ fn classify_wait(code: Code) -> Class {
     }
 }
 
-/// Without a problem of the API's own it is somebody's in between: what a proxy answers with 5xx may have gone through.
+/// Without a problem of the API's own it is somebody's in between: what a proxy answers with 5xx, or with a page, may have
+/// gone through.
 fn classify_status(status: u16) -> Class {
     match status {
-        200..=299 => Class::Done,
         408 | 429 => Class::Transient,
-        500.. => Class::Unknown,
+        200..=299 | 500.. => Class::Unknown,
         _ => Class::Terminal,
     }
 }
@@ -207,7 +209,10 @@ mod tests {
             assert_eq!(class == Class::Terminal, !waits, "{code:?}");
         }
         let bare = |status| classify(&Ok(Answer { status, ..Answer::default() }));
-        assert_eq!([200, 204].map(bare), [Class::Done; 2]);
+        let page = |status, body: &str| classify(&Ok(Answer { status, body: body.to_owned(), ..Answer::default() }));
+        assert_eq!([page(200, "{}"), page(204, "")], [Class::Done; 2]);
+        assert_eq!(page(200, "<html>"), Class::Unknown, "a login page");
+        assert_eq!(page(503, r#"{"code":"newer_than_this","recovery":"retry_same_key"}"#), Class::Unknown);
         assert_eq!([408, 429].map(bare), [Class::Transient; 2]);
         assert_eq!([500, 502, 503, 504].map(bare), [Class::Unknown; 4]);
         assert_eq!([301, 400, 404, 409, 422].map(bare), [Class::Terminal; 5]);

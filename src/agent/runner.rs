@@ -7,8 +7,9 @@ use super::identity::{Parameters, Run, Step};
 use super::keys::{KeyError, KeyStore, Keyed};
 use super::retry::{Budget, Class, Policy, classify};
 use super::{Chance, Time};
-use crate::domain::error::Recovery;
+use crate::domain::error::{Code, Recovery};
 use crate::domain::key::IdempotencyKey;
+use crate::domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -113,9 +114,11 @@ pub enum Event {
         code: Option<String>,
         replayed: bool,
     },
+    /// `sent`: it may have happened.
     Lost {
         step: String,
         why: String,
+        sent: bool,
     },
     Waiting {
         step: String,
@@ -131,6 +134,9 @@ pub enum Event {
     },
 }
 
+/// A call whose answer was lost isn't sent again later than this, but looked up: keys of 24 hours would be new work by then.
+const RESEND_WITHIN: Duration = Duration::from_secs(12 * 60 * 60);
+
 pub struct Runner<'a, T, W> {
     pub transport: &'a T,
     pub time: &'a W,
@@ -144,7 +150,8 @@ pub struct Runner<'a, T, W> {
 impl<T: Transport, W: Time> Runner<'_, T, W> {
     /// One write, once.
     pub async fn call(&mut self, call: &Call) -> Result<Done, Stop> {
-        let Keyed { key, attempt, answer } = self.store.create_or_get(&self.run, &call.step(), self.time.now())?;
+        let keyed = self.store.create_or_get(&self.run, &call.step(), self.time.now())?;
+        let Keyed { key, attempt, sent_at, answer } = keyed;
         (self.watch)(Event::Key { step: call.step.clone(), key: key.as_str().to_owned(), attempt });
         let answer = match answer {
             Some(answer) => {
@@ -152,9 +159,12 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
                 answer
             }
             None => {
-                let answer = self.settle(call, &call.request(Some(key.clone()))).await?;
-                self.store.conclude(&key, &answer)?;
-                (self.watch)(Event::Concluded { step: call.step.clone(), status: answer.status });
+                self.store.mark_sent(&key, self.time.now())?;
+                let answer = self.settle(call, &call.request(Some(key.clone())), sent_at).await?;
+                if is_kept(&answer) {
+                    self.store.conclude(&key, &answer)?;
+                    (self.watch)(Event::Concluded { step: call.step.clone(), status: answer.status });
+                }
                 answer
             }
         };
@@ -163,7 +173,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
 
     /// A read: it changes nothing, so it has no key and isn't written down.
     pub async fn read(&mut self, call: &Call) -> Result<Value, Stop> {
-        let answer = self.settle(call, &call.request(None)).await?;
+        let answer = self.settle(call, &call.request(None), None).await?;
         if classify(&Ok(answer.clone())) == Class::Done { Ok(answer.json()) } else { Err(Stop::Human(answer)) }
     }
 
@@ -195,23 +205,34 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
         Err(last.unwrap_or_else(|| Stop::NotYet("every authorised attempt was used".to_owned())))
     }
 
-    /// Sends it until the answer is final.
-    async fn settle(&mut self, call: &Call, request: &Request) -> Result<Answer, Stop> {
+    /// Sends it until the answer won't change. `sent_at` is when an earlier life sent it first.
+    async fn settle(&mut self, call: &Call, request: &Request, sent_at: Option<Timestamp>) -> Result<Answer, Stop> {
         let mut budget = Budget::new(self.policy, self.time.now());
-        let mut may_have_happened = false;
+        let mut may_have_happened = sent_at.is_some();
+        if sent_at.is_some_and(|at| self.time.now() > at.after(RESEND_WITHIN)) {
+            return self.give_up(call, request, may_have_happened).await;
+        }
         loop {
             (self.watch)(Event::Sending { step: call.step.clone(), tool: call.tool.to_owned() });
             let outcome = self.transport.send(request).await;
             self.tell(call, &outcome);
             let class = classify(&outcome);
-            may_have_happened |= class == Class::Unknown;
             let floor = match outcome {
-                Ok(answer) if matches!(class, Class::Done | Class::Terminal) => return Ok(answer),
+                Ok(answer) if answer.is_final() => return Ok(answer),
+                Ok(_) if class == Class::Terminal && may_have_happened => {
+                    return self.give_up(call, request, may_have_happened).await;
+                }
+                Ok(answer) if class == Class::Terminal => return Ok(answer),
                 Ok(answer) => {
                     answer.key_expires.into_iter().for_each(|at| budget.within(at));
+                    // What isn't the API's own word doesn't say that nothing was done.
+                    may_have_happened |= class == Class::Unknown || answer.code().is_none();
                     answer.retry_after.unwrap_or(Duration::ZERO)
                 }
-                Err(_) => Duration::ZERO,
+                Err(_) => {
+                    may_have_happened |= class == Class::Unknown;
+                    Duration::ZERO
+                }
             };
             let Some(wait) = budget.next(self.time.now(), floor, self.chance.as_mut()) else {
                 return self.give_up(call, request, may_have_happened).await;
@@ -224,7 +245,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
 
     /// The last question is what became of the key: it runs nothing.
     async fn give_up(&mut self, call: &Call, request: &Request, may_have_happened: bool) -> Result<Answer, Stop> {
-        let tired = format!("{} was sent often enough", call.step);
+        let tired = format!("{} isn't sent any more", call.step);
         let Some(key) = request.key.clone().filter(|_| may_have_happened) else { return Err(Stop::NotYet(tired)) };
         let lookup = Request { method: "GET", path: "/operation-status".to_owned(), body: None, key: Some(key) };
         let looked = self.transport.send(&lookup).await;
@@ -249,12 +270,20 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
                 code: answer.code().map(|code| code.as_str().to_owned()),
                 replayed: answer.replayed,
             },
-            Err(Lost::NotSent(why) | Lost::NoAnswer(why)) => Event::Lost { step, why: why.clone() },
+            Err(Lost::NotSent(why)) => Event::Lost { step, why: why.clone(), sent: false },
+            Err(Lost::NoAnswer(why)) => Event::Lost { step, why: why.clone(), sent: true },
         });
     }
 }
 
-/// What a final answer makes of the step.
+/// What is written down: what decides the call, what has to be mended in it (nothing was sent before that could have
+/// happened), and what only a person may go past, however often the run is started again.
+fn is_kept(answer: &Answer) -> bool {
+    let mend = answer.recovery() == Some(Recovery::FixRequest);
+    mend || answer.is_final() || matches!(answer.code(), Some(Code::AttemptPending | Code::EqualRefundMade))
+}
+
+/// What an answer that won't change makes of the step.
 fn judge(answer: Answer, because: IdempotencyKey, attempt: i64) -> Result<Done, Stop> {
     if classify(&Ok(answer.clone())) == Class::Done {
         return Ok(Done { answer: answer.json(), key: because, attempt });

@@ -21,6 +21,7 @@ diesel::table! {
         parameters -> Text,
         attempt -> BigInt,
         created_at -> Timestamp,
+        sent_at -> Nullable<Timestamp>,
         answer_status -> Nullable<BigInt>,
         answer_body -> Nullable<Text>,
     }

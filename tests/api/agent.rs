@@ -100,7 +100,10 @@ fn what_was_started_and_not_done_is_never_repeated() {
     for _ in 0..2 {
         assert_eq!(open().begin(&run(), &call, now()), Ok(Mark::Unclear { since: now() }), "killed in between");
     }
+    open().did_not_happen(&run(), &call).unwrap();
+    assert_eq!(open().begin(&run(), &call, now()), Ok(Mark::Yours), "a person looked");
     marks.done(&run(), &call, "receipt 7").unwrap();
+    open().did_not_happen(&run(), &call).unwrap();
     assert_eq!(open().begin(&run(), &call, now()), Ok(Mark::Done("receipt 7".into())));
     let changed = marks.begin(&run(), &step("pay", &json!({"to": "y"})), now());
     assert!(matches!(changed, Err(KeyError::Changed { .. })));
@@ -210,7 +213,7 @@ async fn what_will_not_change_gets_exactly_one_attempt() {
     for code in Code::ALL.iter().filter(|code| code.row().recovery != Recovery::RetrySameKey) {
         let dir = TempDir::new().unwrap();
         let (keys, time, server) = (store(&dir), TestTime::new(), Scripted::new(vec![problem(*code)]));
-        for _ in 0..2 {
+        {
             let stop = runner(&server, &time, &keys).call(&a_refund()).await.unwrap_err();
             let as_told = match code.row().recovery {
                 Recovery::NewKey | Recovery::ProposeAgain => matches!(stop, Stop::Again { .. }),
@@ -223,6 +226,65 @@ async fn what_will_not_change_gets_exactly_one_attempt() {
         }
         assert_eq!((server.heard().len(), time.waited().len()), (1, 0), "{code:?}");
     }
+}
+
+#[tokio::test]
+async fn a_refusal_after_an_unheard_call_decides_nothing_and_is_not_written_down() {
+    let unheard = || Err(Lost::NoAnswer("timed out".into()));
+    for code in [Code::Unauthenticated, Code::NotFound, Code::ValidationFailed, Code::PaymentNeedsReview] {
+        let dir = TempDir::new().unwrap();
+        let (keys, time) = (store(&dir), TestTime::new());
+        let server = Scripted::new(vec![unheard(), problem(code), problem(code)]);
+        let stop = runner(&server, &time, &keys).call(&a_refund()).await.unwrap_err();
+        assert!(matches!(stop, Stop::Unknown(_)), "{code:?}: {stop}");
+        assert_eq!(server.heard().pop().unwrap().path, "/operation-status", "{code:?}");
+        let step = Step { tool: "issue_refund".into(), ..step("refund", &json!(1)) };
+        assert!(matches!(keys.authorise(&run(), &step, now()), Err(KeyError::Undecided { .. })), "{code:?}");
+        // Mended, the same run goes on under the same key.
+        let server = Scripted::new(vec![ok()]);
+        let done = runner(&server, &time, &keys).call(&a_refund()).await.unwrap();
+        assert_eq!(server.heard()[0].key.as_ref(), Some(&done.key));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_has_to_be_mended_can_be_authorised_anew_and_a_lost_credential_needs_nothing() {
+    for (code, mended) in [(Code::ValidationFailed, true), (Code::Unauthenticated, false)] {
+        let dir = TempDir::new().unwrap();
+        let (keys, time, server) = (store(&dir), TestTime::new(), Scripted::new(vec![problem(code), ok()]));
+        runner(&server, &time, &keys).call(&a_refund()).await.unwrap_err();
+        let changed = step("refund", &json!("mended"));
+        assert_eq!(keys.authorise(&run(), &changed, now()).is_ok(), mended, "{code:?}");
+        let again = runner(&server, &time, &keys).call(&a_refund()).await;
+        assert_eq!(again.is_ok(), !mended, "{code:?}: the same call goes on where nothing has to be changed in it");
+    }
+}
+
+#[tokio::test]
+async fn what_an_earlier_life_sent_may_have_happened_and_is_looked_up_when_it_is_old() {
+    let dir = TempDir::new().unwrap();
+    let (keys, time) = (store(&dir), TestTime::new());
+    let server = Scripted::new(vec![Err(Lost::NoAnswer("killed".into()))]);
+    assert!(matches!(runner(&server, &time, &keys).call(&a_refund()).await, Err(Stop::Unknown(_))));
+    // A later life that can't connect knows that an earlier one did.
+    let server = Scripted::new(vec![Err(Lost::NotSent("refused".into()))]);
+    assert!(matches!(runner(&server, &time, &keys).call(&a_refund()).await, Err(Stop::Unknown(_))));
+    time.clock.advance(Duration::from_secs(13 * 60 * 60));
+    let server = Scripted::new(vec![Err(Lost::NotSent("refused".into()))]);
+    assert!(matches!(runner(&server, &time, &keys).call(&a_refund()).await, Err(Stop::Unknown(_))));
+    let heard: Vec<String> = server.heard().into_iter().map(|request| request.path).collect();
+    assert_eq!(heard, ["/operation-status"], "a key of 24 hours would soon be new work");
+}
+
+#[tokio::test]
+async fn an_equal_attempt_that_is_pending_stops_the_run_until_a_person_says_more() {
+    let dir = TempDir::new().unwrap();
+    let (keys, time, server) = (store(&dir), TestTime::new(), Scripted::new(vec![problem(Code::AttemptPending), ok()]));
+    for _ in 0..3 {
+        let stop = runner(&server, &time, &keys).call(&a_refund()).await.unwrap_err();
+        assert!(matches!(stop, Stop::Human(_)), "{stop}");
+    }
+    assert_eq!(server.heard().len(), 1, "sent again, it would be a second refund");
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ fn the_shops_database_is_known_to_the_store_and_the_sandbox_alone() {
     }
 }
 
-const GUIDE: [&str; 8] = [
+const GUIDE: [&str; 9] = [
     "idempotency-key",
     "natural-idempotency",
     "dry-run",
@@ -103,6 +103,7 @@ const GUIDE: [&str; 8] = [
     "refund",
     "batch",
     "retries",
+    "agent-runtime",
 ];
 
 #[test]

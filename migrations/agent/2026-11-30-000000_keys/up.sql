@@ -19,6 +19,7 @@ CREATE TABLE keys (
     parameters TEXT NOT NULL,
     attempt BIGINT NOT NULL,
     created_at TIMESTAMP NOT NULL,
+    sent_at TIMESTAMP,
     answer_status BIGINT,
     answer_body TEXT,
     UNIQUE (tenant, run, step, tool, parameters, attempt)

@@ -214,7 +214,8 @@ async fn naive(http: &Mortal, say: &impl Fn(Spoken)) -> Result<Spoken, String> {
             let outcome = http.send(&request).await;
             say(Spoken::Event(match &outcome {
                 Ok(answer) => Event::Heard { step: step(), status: answer.status, code: None, replayed: false },
-                Err(lost) => Event::Lost { step: step(), why: format!("{lost:?}") },
+                Err(Lost::NotSent(why)) => Event::Lost { step: step(), why: why.clone(), sent: false },
+                Err(Lost::NoAnswer(why)) => Event::Lost { step: step(), why: why.clone(), sent: true },
             }));
             if matches!(classify(&outcome), Class::Done | Class::Terminal) {
                 break;

@@ -84,7 +84,8 @@ impl Screen {
                 let replayed = if *replayed { "  replayed: the first answer" } else { "" };
                 (step, format!("<- {status} {code}{replayed}").trim_end().to_owned())
             }
-            Event::Lost { step, why } => (step, format!("no answer ({why}): it may have happened")),
+            Event::Lost { step, why, sent: true } => (step, format!("no answer ({why}): it may have happened")),
+            Event::Lost { step, why, sent: false } => (step, format!("no connection ({why}): nothing was sent")),
             Event::Waiting { step, millis } => {
                 (step, self.ink(Ink::Quiet, &format!("waits {millis} ms, then the same call again")))
             }
