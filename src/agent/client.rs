@@ -1,6 +1,6 @@
 //! One call over HTTP. What comes back is an answer, or nothing; and nothing isn't "no".
 
-use crate::domain::error::{Code, Recovery, Stored};
+use crate::domain::error::{Code, Recovery};
 use crate::domain::key::IdempotencyKey;
 use crate::domain::time::Timestamp;
 use serde::Deserialize;
@@ -20,6 +20,7 @@ pub struct Request {
 pub struct Answer {
     pub status: u16,
     pub body: String,
+    /// `Retry-After` in whole seconds (RFC 9110, 10.2.3); a date is taken for none.
     pub retry_after: Option<Duration>,
     pub replayed: bool,
     pub key_expires: Option<Timestamp>,
@@ -47,12 +48,7 @@ impl Answer {
     /// Whether it decides the call for good: it succeeded, or it is a no that doesn't change. Any other refusal says nothing
     /// of an earlier attempt that wasn't heard of.
     pub fn is_final(&self) -> bool {
-        use Code::{
-            ConfirmationCancelled, ConfirmationDecided, ConfirmationExpired, IdempotencyKeyExpired, NothingToCancel,
-        };
-        let over =
-            [ConfirmationCancelled, ConfirmationDecided, ConfirmationExpired, IdempotencyKeyExpired, NothingToCancel];
-        self.is_success() || self.code().is_some_and(|code| code.row().stored == Stored::Yes || over.contains(&code))
+        self.is_success() || self.code().is_some_and(Code::is_final)
     }
 }
 
@@ -65,6 +61,7 @@ pub enum Lost {
     NoAnswer(String),
 }
 
+/// How a request gets to the server. It sends once, and waits for an answer for a limited time.
 pub trait Transport: Send + Sync {
     fn send(&self, request: &Request) -> impl Future<Output = Result<Answer, Lost>> + Send;
 }

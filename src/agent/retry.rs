@@ -36,18 +36,15 @@ pub fn classify(outcome: &Result<Answer, Lost>) -> Class {
 }
 
 fn classify_wait(code: Code) -> Class {
-    match code.is_undecided() || code == Code::InternalError {
-        true => Class::Unknown,
-        false => Class::Transient,
-    }
+    let unknown = code.is_undecided() || code == Code::InternalError;
+    if unknown { Class::Unknown } else { Class::Transient }
 }
 
-/// Without a problem of the API's own it is somebody's in between: what a proxy answers with 5xx, or with a page, may have
+/// Without a problem of the API's own it is somebody's in between: what a proxy turns away or answers with a page may have
 /// gone through.
 fn classify_status(status: u16) -> Class {
     match status {
-        408 | 429 => Class::Transient,
-        200..=299 | 500.. => Class::Unknown,
+        200..=299 | 408 | 429 | 500.. => Class::Unknown,
         _ => Class::Terminal,
     }
 }
@@ -58,9 +55,9 @@ pub struct Policy {
     pub base: Duration,
     /// No wait is longer, but for `Retry-After`.
     pub cap: Duration,
-    /// Attempts of one call.
-    pub attempts: u32,
-    /// From the first attempt to the last.
+    /// How often one call is sent by one life of a run.
+    pub sends: u32,
+    /// From the first of them to the last.
     pub total: Duration,
 }
 
@@ -69,17 +66,17 @@ impl Policy {
     pub const DEFAULT: Self = Self {
         base: Duration::from_millis(500),
         cap: Duration::from_secs(15),
-        attempts: 12,
+        sends: 12,
         total: Duration::from_secs(120),
     };
 
-    /// The longest wait after so many attempts, without a floor.
-    pub fn ceiling(&self, attempts: u32) -> Duration {
-        self.base.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(self.cap)
+    /// The longest wait after so many sends, without a floor.
+    pub fn ceiling(&self, sent: u32) -> Duration {
+        self.base.saturating_mul(1 << sent.saturating_sub(1).min(16)).min(self.cap)
     }
 
-    pub fn wait(&self, attempts: u32, floor: Duration, chance: &mut dyn Chance) -> Duration {
-        let ceiling = u64::try_from(self.ceiling(attempts).as_millis()).unwrap_or(u64::MAX);
+    pub fn wait(&self, sent: u32, floor: Duration, chance: &mut dyn Chance) -> Duration {
+        let ceiling = u64::try_from(self.ceiling(sent).as_millis()).unwrap_or(u64::MAX);
         floor + Duration::from_millis(chance.up_to(ceiling))
     }
 }
@@ -88,14 +85,14 @@ impl Policy {
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     policy: Policy,
-    attempts: u32,
+    sent: u32,
     begun: Timestamp,
     ends: Timestamp,
 }
 
 impl Budget {
     pub fn new(policy: Policy, now: Timestamp) -> Self {
-        Self { policy, attempts: 0, begun: now, ends: now.after(policy.total) }
+        Self { policy, sent: 0, begun: now, ends: now.after(policy.total) }
     }
 
     /// A key isn't used beyond half of what its answer is kept for: a repeat that comes after that would be new work, or
@@ -106,11 +103,11 @@ impl Budget {
 
     /// The wait before the next attempt. None: enough.
     pub fn next(&mut self, now: Timestamp, floor: Duration, chance: &mut dyn Chance) -> Option<Duration> {
-        self.attempts += 1;
-        if self.attempts >= self.policy.attempts {
+        self.sent += 1;
+        if self.sent >= self.policy.sends {
             return None;
         }
-        let wait = self.policy.wait(self.attempts, floor, chance);
+        let wait = self.policy.wait(self.sent, floor, chance);
         (now.after(wait) < self.ends).then_some(wait)
     }
 }
@@ -120,12 +117,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    const POLICY: Policy = Policy {
-        base: Duration::from_millis(500),
-        cap: Duration::from_secs(15),
-        attempts: 12,
-        total: Duration::from_secs(120),
-    };
+    const POLICY: Policy = Policy::DEFAULT;
 
     fn millis(wait: Duration) -> u64 {
         u64::try_from(wait.as_millis()).unwrap()
@@ -213,8 +205,7 @@ mod tests {
         assert_eq!([page(200, "{}"), page(204, "")], [Class::Done; 2]);
         assert_eq!(page(200, "<html>"), Class::Unknown, "a login page");
         assert_eq!(page(503, r#"{"code":"newer_than_this","recovery":"retry_same_key"}"#), Class::Unknown);
-        assert_eq!([408, 429].map(bare), [Class::Transient; 2]);
-        assert_eq!([500, 502, 503, 504].map(bare), [Class::Unknown; 4]);
+        assert_eq!([408, 429, 500, 502, 503, 504].map(bare), [Class::Unknown; 6]);
         assert_eq!([301, 400, 404, 409, 422].map(bare), [Class::Terminal; 5]);
         assert_eq!(classify(&Err(Lost::NotSent(String::new()))), Class::Transient);
         assert_eq!(classify(&Err(Lost::NoAnswer(String::new()))), Class::Unknown);

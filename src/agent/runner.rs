@@ -62,6 +62,10 @@ pub enum Stop {
     Human(Answer),
     /// `stop`: nothing is left to do.
     Over(Answer),
+    /// A later attempt was begun than this plan has bodies for.
+    NotAuthorised {
+        attempt: i64,
+    },
     /// Patience is at its end, and nothing was done. The same run can go on later.
     NotYet(String),
     /// Patience is at its end, and it may have happened. The same run can go on later; nothing else may take its place.
@@ -83,6 +87,7 @@ impl std::fmt::Display for Stop {
                 let word = |member: &str| body[member].as_str().unwrap_or("?").to_owned();
                 write!(f, "{} {} ({}): {}", problem.status, word("code"), word("recovery"), word("detail"))
             }
+            Stop::NotAuthorised { attempt } => write!(f, "attempt {attempt} was begun, and this plan authorises fewer"),
             Stop::NotYet(why) => write!(f, "nothing was done: {why}"),
             Stop::Unknown(why) => write!(f, "not known yet: {why}"),
             Stop::Key(error) => error.fmt(f),
@@ -185,69 +190,66 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
         bodies: &[Value],
         confirm: impl Fn(&Value, i64) -> Call,
     ) -> Result<Done, Stop> {
-        let mut last = None;
         let begun = self.store.attempt(&self.run, &propose.step)?;
-        for attempt in begun..=i64::try_from(bodies.len()).unwrap_or(i64::MAX) {
-            let body = usize::try_from(attempt - 1).ok().and_then(|at| bodies.get(at)).cloned();
-            let propose = Call { body, ..propose.clone() };
-            if let Some(Stop::Again { because, attempt, .. }) = &last {
-                self.store.raise(&self.run, &propose.step(), *attempt, because)?;
+        let mut told: Option<(IdempotencyKey, Answer)> = None;
+        for (attempt, body) in (1..).zip(bodies).filter(|(attempt, _)| *attempt >= begun) {
+            let propose = Call { body: Some(body.clone()), ..propose.clone() };
+            if let Some((because, _)) = &told {
+                self.store.raise(&self.run, &propose.step(), attempt - 1, because)?;
             }
             let ended = match self.call(&propose).await {
                 Ok(proposed) => self.call(&confirm(&proposed.answer, attempt)).await,
                 Err(stop) => Err(stop),
             };
             match ended {
-                Err(Stop::Again { because, problem, .. }) => last = Some(Stop::Again { because, attempt, problem }),
+                Err(Stop::Again { because, problem, .. }) => told = Some((because, problem)),
                 ended => return ended,
             }
         }
-        Err(last.unwrap_or_else(|| Stop::NotYet("every authorised attempt was used".to_owned())))
+        let attempt = i64::try_from(bodies.len()).unwrap_or(i64::MAX);
+        Err(match told {
+            Some((because, problem)) => Stop::Again { because, attempt, problem },
+            None => Stop::NotAuthorised { attempt: begun },
+        })
     }
 
     /// Sends it until the answer won't change. `sent_at` is when an earlier life sent it first.
     async fn settle(&mut self, call: &Call, request: &Request, sent_at: Option<Timestamp>) -> Result<Answer, Stop> {
         let mut budget = Budget::new(self.policy, self.time.now());
         let mut may_have_happened = sent_at.is_some();
-        if sent_at.is_some_and(|at| self.time.now() > at.after(RESEND_WITHIN)) {
-            return self.give_up(call, request, may_have_happened).await;
-        }
-        loop {
+        while sent_at.is_none_or(|at| self.time.now() <= at.after(RESEND_WITHIN)) {
             (self.watch)(Event::Sending { step: call.step.clone(), tool: call.tool.to_owned() });
             let outcome = self.transport.send(request).await;
             self.tell(call, &outcome);
             let class = classify(&outcome);
+            may_have_happened |= class == Class::Unknown;
             let floor = match outcome {
                 Ok(answer) if answer.is_final() => return Ok(answer),
-                Ok(_) if class == Class::Terminal && may_have_happened => {
-                    return self.give_up(call, request, may_have_happened).await;
-                }
+                Ok(_) if class == Class::Terminal && may_have_happened => break,
                 Ok(answer) if class == Class::Terminal => return Ok(answer),
                 Ok(answer) => {
-                    answer.key_expires.into_iter().for_each(|at| budget.within(at));
-                    // What isn't the API's own word doesn't say that nothing was done.
-                    may_have_happened |= class == Class::Unknown || answer.code().is_none();
-                    answer.retry_after.unwrap_or(Duration::ZERO)
+                    if let Some(at) = answer.key_expires {
+                        budget.within(at);
+                    }
+                    answer.retry_after.unwrap_or_default()
                 }
-                Err(_) => {
-                    may_have_happened |= class == Class::Unknown;
-                    Duration::ZERO
-                }
+                Err(_) => Duration::ZERO,
             };
-            let Some(wait) = budget.next(self.time.now(), floor, self.chance.as_mut()) else {
-                return self.give_up(call, request, may_have_happened).await;
-            };
+            let Some(wait) = budget.next(self.time.now(), floor, self.chance.as_mut()) else { break };
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             (self.watch)(Event::Waiting { step: call.step.clone(), millis });
             self.time.sleep(wait).await;
         }
+        match &request.key {
+            Some(key) if may_have_happened => self.look_up(call, key).await,
+            _ => Err(Stop::NotYet(format!("{} isn't sent any more", call.step))),
+        }
     }
 
     /// The last question is what became of the key: it runs nothing.
-    async fn give_up(&mut self, call: &Call, request: &Request, may_have_happened: bool) -> Result<Answer, Stop> {
-        let tired = format!("{} isn't sent any more", call.step);
-        let Some(key) = request.key.clone().filter(|_| may_have_happened) else { return Err(Stop::NotYet(tired)) };
-        let lookup = Request { method: "GET", path: "/operation-status".to_owned(), body: None, key: Some(key) };
+    async fn look_up(&self, call: &Call, key: &IdempotencyKey) -> Result<Answer, Stop> {
+        let path = "/operation-status".to_owned();
+        let lookup = Request { method: "GET", path, body: None, key: Some(key.clone()) };
         let looked = self.transport.send(&lookup).await;
         let found = looked.ok().filter(|answer| answer.status == 200).map(|answer| answer.json()).unwrap_or_default();
         let state = found["status"].as_str().unwrap_or("not told").to_owned();
@@ -257,7 +259,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
             ("completed", Some(status)) => {
                 Ok(Answer { status, body: found["response"].to_string(), replayed: true, ..Answer::default() })
             }
-            _ => Err(Stop::Unknown(format!("{tired}, and its key is {state}"))),
+            _ => Err(Stop::Unknown(format!("{} isn't sent any more, and its key is {state}", call.step))),
         }
     }
 
@@ -280,7 +282,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
 /// happened), and what only a person may go past, however often the run is started again.
 fn is_kept(answer: &Answer) -> bool {
     let mend = answer.recovery() == Some(Recovery::FixRequest);
-    mend || answer.is_final() || matches!(answer.code(), Some(Code::AttemptPending | Code::EqualRefundMade))
+    mend || answer.is_final() || answer.code().is_some_and(Code::awaits_a_person)
 }
 
 /// What an answer that won't change makes of the step.

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 /// Of one request. Longer than a server lets a call to its payment provider take.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a call that was turned away (429) is sent again, and how long it waits at most.
+/// How often a call is sent, while it is turned away (429).
 const ATTEMPTS: u32 = 5;
+/// Seconds: the longest `Retry-After` that is followed.
 const LONGEST_WAIT: u64 = 10;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

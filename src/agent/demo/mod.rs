@@ -29,7 +29,7 @@ pub struct DemoArgs {
     /// The credential of an actor that may do everything, for --url.
     #[arg(long, env = "COUNTERSIGN_KEY", default_value = "csk_demo_all", hide_env_values = true)]
     pub key: String,
-    /// What goes wrong, and when: the same seed makes the same run. Without it, another one each time.
+    /// Draws what goes wrong and when the agent is killed: the same seed draws the same. Without it, another each time.
     #[arg(long)]
     pub seed: Option<u64>,
 }

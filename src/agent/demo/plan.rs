@@ -81,13 +81,9 @@ pub enum Spoken {
     },
 }
 
-/// Short waits, so that it can be watched; many attempts, since the connection is bad.
-const POLICY: Policy = Policy {
-    base: Duration::from_millis(100),
-    cap: Duration::from_secs(1),
-    attempts: 20,
-    total: Duration::from_secs(60),
-};
+/// Short waits, so that it can be watched; many sends, since the connection is bad.
+const POLICY: Policy =
+    Policy { base: Duration::from_millis(100), cap: Duration::from_secs(1), sends: 20, total: Duration::from_secs(60) };
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// True where the plan was carried out.
@@ -222,5 +218,5 @@ async fn naive(http: &Mortal, say: &impl Fn(Spoken)) -> Result<Spoken, String> {
             }
         }
     }
-    Ok(Spoken::Finished { orders: vec!["two".to_owned()], refund: "one".to_owned() })
+    Ok(Spoken::Finished { orders: vec![], refund: String::new() })
 }

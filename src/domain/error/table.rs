@@ -162,6 +162,21 @@ impl Code {
         use Code::{IdempotencyInFlight, OperationInFlight, OutcomeUnknown, StorageUnavailable};
         matches!(self, IdempotencyInFlight | OperationInFlight | OutcomeUnknown | StorageUnavailable)
     }
+
+    /// Whether it decides the call for good: a refusal that is the key's answer, or a state that nothing leads out of.
+    pub fn is_final(self) -> bool {
+        use Code::{
+            ConfirmationCancelled, ConfirmationDecided, ConfirmationExpired, IdempotencyKeyExpired, NothingToCancel,
+        };
+        let over =
+            [ConfirmationCancelled, ConfirmationDecided, ConfirmationExpired, IdempotencyKeyExpired, NothingToCancel];
+        self.row().stored == Stored::Yes || over.contains(&self)
+    }
+
+    /// Whether the same call, sent again by itself later, could be a second effect that nobody wants.
+    pub fn awaits_a_person(self) -> bool {
+        matches!(self, Code::AttemptPending | Code::EqualRefundMade)
+    }
 }
 
 #[cfg(test)]
