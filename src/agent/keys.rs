@@ -135,6 +135,15 @@ impl KeyStore {
         })
     }
 
+    /// A person looked, and what was sent did not happen: the step isn't in doubt any more.
+    pub fn did_not_happen(&self, key: &IdempotencyKey) -> Result<(), KeyError> {
+        self.write(|conn| {
+            let open = keys::table.filter(keys::idempotency_key.eq(key)).filter(keys::answer_status.is_null());
+            diesel::update(open).set(keys::sent_at.eq(None::<Timestamp>)).execute(conn)?;
+            Ok(())
+        })
+    }
+
     /// Writes down a final answer. The first one stays.
     pub fn conclude(&self, key: &IdempotencyKey, answer: &Answer) -> Result<(), KeyError> {
         self.write(|conn| {
@@ -156,7 +165,15 @@ impl KeyStore {
 
     /// The step's next attempt, with what it is authorised to ask for, because the stored, final answer of `because` (a call
     /// of the same run) says `new_key` or `propose_again`. Told twice of the same attempt, it raises once.
-    pub fn raise(&self, run: &Run, step: &Step, attempt: i64, because: &IdempotencyKey) -> Result<(), KeyError> {
+    /// Refused while the step's own call isn't decided.
+    pub fn raise(
+        &self,
+        run: &Run,
+        step: &Step,
+        attempt: i64,
+        because: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<(), KeyError> {
         self.write(|conn| {
             let told = keys::table
                 .filter(keys::idempotency_key.eq(because).and(keys::tenant.eq(&run.tenant)).and(keys::run.eq(&run.id)))
@@ -167,6 +184,10 @@ impl KeyStore {
             let recovery = answer.as_ref().and_then(Answer::recovery);
             if !matches!(recovery, Some(Recovery::NewKey | Recovery::ProposeAgain)) {
                 return Err(KeyError::NotToldTo { step: step.id.clone() });
+            }
+            let raised = current(conn, run, &step.id)?;
+            if raised.attempt == attempt && key_of(conn, &raised, now)?.answer.is_none() {
+                return Err(KeyError::Undecided { step: step.id.clone() });
             }
             let same = steps::table.find((&run.tenant, &run.id, &step.id)).filter(steps::attempt.eq(attempt));
             let authorised = (steps::tool.eq(&step.tool), steps::parameters.eq(step.parameters.as_str()));

@@ -59,15 +59,19 @@ pub struct Policy {
     pub sends: u32,
     /// From the first of them to the last.
     pub total: Duration,
+    /// A call whose answer was lost isn't sent again by a later life of the run than this, but looked up: once its key is
+    /// forgotten, it would be new work. Half of the shortest retention that the server has.
+    pub resend_within: Duration,
 }
 
 impl Policy {
-    /// Two minutes: an outage that is longer is for a person, or for the next run.
+    /// Two minutes: an outage that is longer is for a person, or for the next run. 12 hours: keys are kept for 24 and more.
     pub const DEFAULT: Self = Self {
         base: Duration::from_millis(500),
         cap: Duration::from_secs(15),
         sends: 12,
         total: Duration::from_secs(120),
+        resend_within: Duration::from_secs(12 * 60 * 60),
     };
 
     /// The longest wait after so many sends, without a floor.
@@ -77,7 +81,7 @@ impl Policy {
 
     pub fn wait(&self, sent: u32, floor: Duration, chance: &mut dyn Chance) -> Duration {
         let ceiling = u64::try_from(self.ceiling(sent).as_millis()).unwrap_or(u64::MAX);
-        floor + Duration::from_millis(chance.up_to(ceiling))
+        floor.saturating_add(Duration::from_millis(chance.up_to(ceiling)))
     }
 }
 
@@ -108,7 +112,7 @@ impl Budget {
             return None;
         }
         let wait = self.policy.wait(self.sent, floor, chance);
-        (now.after(wait) < self.ends).then_some(wait)
+        (wait < self.ends.until(now)).then_some(wait)
     }
 }
 
@@ -164,6 +168,7 @@ mod tests {
         let mut budget = Budget::new(POLICY, begun);
         let late = begun.after(Duration::from_secs(119));
         assert_eq!(budget.next(late, Duration::from_secs(1), &mut chance), None);
+        assert_eq!(budget.next(begun, Duration::MAX, &mut chance), None, "whatever Retry-After says");
 
         let mut budget = Budget::new(POLICY, begun);
         budget.within(begun.after(Duration::from_secs(20)));

@@ -139,9 +139,6 @@ pub enum Event {
     },
 }
 
-/// A call whose answer was lost isn't sent again later than this, but looked up: keys of 24 hours would be new work by then.
-const RESEND_WITHIN: Duration = Duration::from_secs(12 * 60 * 60);
-
 pub struct Runner<'a, T, W> {
     pub transport: &'a T,
     pub time: &'a W,
@@ -195,7 +192,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
         for (attempt, body) in (1..).zip(bodies).filter(|(attempt, _)| *attempt >= begun) {
             let propose = Call { body: Some(body.clone()), ..propose.clone() };
             if let Some((because, _)) = &told {
-                self.store.raise(&self.run, &propose.step(), attempt - 1, because)?;
+                self.store.raise(&self.run, &propose.step(), attempt - 1, because, self.time.now())?;
             }
             let ended = match self.call(&propose).await {
                 Ok(proposed) => self.call(&confirm(&proposed.answer, attempt)).await,
@@ -217,7 +214,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
     async fn settle(&mut self, call: &Call, request: &Request, sent_at: Option<Timestamp>) -> Result<Answer, Stop> {
         let mut budget = Budget::new(self.policy, self.time.now());
         let mut may_have_happened = sent_at.is_some();
-        while sent_at.is_none_or(|at| self.time.now() <= at.after(RESEND_WITHIN)) {
+        while sent_at.is_none_or(|at| self.time.now() <= at.after(self.policy.resend_within)) {
             (self.watch)(Event::Sending { step: call.step.clone(), tool: call.tool.to_owned() });
             let outcome = self.transport.send(request).await;
             self.tell(call, &outcome);

@@ -28,7 +28,7 @@ pub struct Watch {
     pub bad_amounts: Vec<String>,
     /// Codes whose recovery is `retry_same_key`, and how often each came with a `Retry-After`.
     pub waits: BTreeMap<String, usize>,
-    /// Those that came without.
+    /// Problems without a `Retry-After` where one is due, or without advice at all.
     pub bad_waits: Vec<String>,
     /// Confirmations that nobody has confirmed yet.
     pub open: BTreeSet<String>,
@@ -37,8 +37,10 @@ pub struct Watch {
 impl Watch {
     pub fn see(&mut self, answer: &Answer) {
         self.see_amounts(&answer.label, "", &answer.json);
-        if answer.json["recovery"] == "retry_same_key" {
-            self.see_wait(answer);
+        match answer.json["recovery"].as_str() {
+            Some("retry_same_key") => self.see_wait(answer),
+            None if answer.status >= 400 => self.bad_waits.push(format!("{}: no recovery", answer.says())),
+            Some(_) | None => {}
         }
         if let (200..300, Some(id)) = (answer.status, answer.json["confirmation_id"].as_str()) {
             match answer.json["status"].as_str() {

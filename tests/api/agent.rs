@@ -71,19 +71,22 @@ fn the_attempt_is_raised_only_by_a_final_answer_that_says_so_and_once() {
     let (keys, step) = (store(&dir), step("s", &json!(1)));
     let first = keys.create_or_get(&run(), &step, now()).unwrap();
     let not_told = Err(KeyError::NotToldTo { step: "s".into() });
-    assert_eq!(keys.raise(&run(), &step, 1, &first.key), not_told, "nothing is known of it");
+    assert_eq!(keys.raise(&run(), &step, 1, &first.key, now()), not_told, "nothing is known of it");
     for recovery in ["retry_same_key", "fix_request", "ask_human", "stop"] {
         let dir = TempDir::new().unwrap();
         let keys = store(&dir);
         let first = keys.create_or_get(&run(), &step, now()).unwrap();
         keys.conclude(&first.key, &final_no(recovery)).unwrap();
-        assert_eq!(keys.raise(&run(), &step, 1, &first.key), not_told, "{recovery}");
+        assert_eq!(keys.raise(&run(), &step, 1, &first.key, now()), not_told, "{recovery}");
     }
     keys.conclude(&first.key, &final_no("new_key")).unwrap();
     keys.conclude(&first.key, &Answer { status: 201, ..Answer::default() }).unwrap();
     assert_eq!(keys.create_or_get(&run(), &step, now()).unwrap().answer.unwrap().status, 409, "the first word stays");
+    let lost = keys.create_or_get(&run(), &Step { id: "lost".into(), ..step.clone() }, now()).unwrap();
+    let other = keys.raise(&run(), &Step { id: "lost".into(), ..step.clone() }, 1, &first.key, now());
+    assert_eq!(other, Err(KeyError::Undecided { step: "lost".into() }), "{lost:?}");
     for _ in 0..2 {
-        keys.raise(&run(), &step, 1, &first.key).unwrap();
+        keys.raise(&run(), &step, 1, &first.key, now()).unwrap();
         let second = keys.create_or_get(&run(), &step, now()).unwrap();
         assert_eq!((second.attempt, second.answer), (2, None));
         assert_ne!(second.key, first.key);
@@ -177,6 +180,13 @@ fn a_refund() -> Call {
     Call { step: "refund".into(), tool: "issue_refund", method: "POST", path: "/refunds".into(), body }
 }
 
+/// As the runner makes it of [`a_refund`].
+fn a_step() -> Step {
+    let call = a_refund();
+    let parameters = Parameters::of(&json!([call.method, call.path, call.body]));
+    Step { id: call.step, tool: call.tool.into(), parameters }
+}
+
 fn ok() -> Result<Answer, Lost> {
     Ok(Answer { status: 201, body: "{\"refund_id\":\"rfd_1\"}".into(), ..Answer::default() })
 }
@@ -240,6 +250,9 @@ async fn a_refusal_after_an_unheard_call_decides_nothing_and_is_not_written_down
         assert_eq!(server.heard().pop().unwrap().path, "/operation-status", "{code:?}");
         let step = Step { tool: "issue_refund".into(), ..step("refund", &json!(1)) };
         assert!(matches!(keys.authorise(&run(), &step, now()), Err(KeyError::Undecided { .. })), "{code:?}");
+        let key = server.heard()[0].key.clone().unwrap();
+        keys.did_not_happen(&key).unwrap();
+        assert_eq!(keys.create_or_get(&run(), &a_step(), now()).unwrap().sent_at, None, "a person looked");
         // Mended, the same run goes on under the same key.
         let server = Scripted::new(vec![ok()]);
         let done = runner(&server, &time, &keys).call(&a_refund()).await.unwrap();

@@ -40,22 +40,28 @@ enum Said {
     Proxy(proxy::Fault),
 }
 
-/// True where every proof holds.
+/// True where every proof holds. Interrupted, it takes its server, its agent and its folder with it.
 pub async fn run(args: &DemoArgs) -> Result<bool, String> {
+    tokio::select! {
+        ended = demonstrate(args) => ended,
+        _ = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
+    }
+}
+
+async fn demonstrate(args: &DemoArgs) -> Result<bool, String> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let mut screen = Screen::new();
     let folder = server::Folder::new().map_err(|e| e.to_string())?;
     let server = Server::of(args, folder.path()).await?;
     screen.title(&format!("Countersign demo, seed {seed}, server {}", server.url));
 
-    let before = proof::Books::read(&server).await?;
     let kept = with_keys(&server, folder.path(), seed, &mut screen).await?;
-    let after = proof::Books::read(&server).await?;
+    let totals = proof::Totals::read(&server, &folder.name()).await?;
     let naive = without_keys(folder.path(), seed, &mut screen).await?;
 
-    let proofs = proof::proofs(&kept, &before, &after, &server).await;
+    let proofs = proof::proofs(&kept, totals, &server);
     screen.proofs(&proofs);
-    screen.totals(&after.since(&before), &naive);
+    screen.totals(&totals, &naive);
     Ok(proofs.iter().all(|proof| proof.holds))
 }
 

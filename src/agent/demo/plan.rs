@@ -82,8 +82,13 @@ pub enum Spoken {
 }
 
 /// Short waits, so that it can be watched; many sends, since the connection is bad.
-const POLICY: Policy =
-    Policy { base: Duration::from_millis(100), cap: Duration::from_secs(1), sends: 20, total: Duration::from_secs(60) };
+const POLICY: Policy = Policy {
+    base: Duration::from_millis(100),
+    cap: Duration::from_secs(1),
+    sends: 20,
+    total: Duration::from_secs(60),
+    ..Policy::DEFAULT
+};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// True where the plan was carried out.

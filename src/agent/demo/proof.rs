@@ -7,17 +7,15 @@ use crate::agent::runner::Event;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::time::Duration;
+
+/// For one answer of the server.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Proof {
     pub pattern: &'static str,
     pub evidence: String,
     pub holds: bool,
-}
-
-/// The actor's orders and confirmations, as the server lists them.
-pub struct Books {
-    orders: BTreeMap<String, Value>,
-    confirmations: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,30 +26,28 @@ pub struct Totals {
     pub confirmations: usize,
 }
 
-impl Books {
-    pub async fn read(server: &Server) -> Result<Self, String> {
+impl Totals {
+    /// What this run made, as the server lists it: its address says whose it is.
+    pub async fn read(server: &Server, run: &str) -> Result<Self, String> {
+        let whose = format!("For {run}");
         let orders = list(server, "/orders", "orders").await?;
-        let orders = orders.into_iter().map(|order| (order["order_id"].as_str().unwrap_or_default().to_owned(), order));
-        let confirmations = list(server, "/confirmations", "confirmations").await?.len();
-        Ok(Self { orders: orders.collect(), confirmations })
-    }
-
-    /// What came since.
-    pub fn since(&self, before: &Self) -> Totals {
-        let new: Vec<&Value> =
-            self.orders.iter().filter(|(id, _)| !before.orders.contains_key(*id)).map(|(_, order)| order).collect();
-        Totals {
-            orders: new.len(),
-            charges: new.iter().filter(|order| order["payment"]["status"] == "captured").count(),
-            refunds: new.iter().filter_map(|order| order["refunds"].as_array()).map(Vec::len).sum(),
-            confirmations: self.confirmations - before.confirmations,
-        }
+        let orders: Vec<Value> =
+            orders.into_iter().filter(|order| order["shipping_address"]["line2"] == whose).collect();
+        let confirmations = list(server, "/confirmations", "confirmations").await?;
+        let own = |one: &&Value| one["plan"]["shipping_address"]["line2"] == whose;
+        Ok(Self {
+            orders: orders.len(),
+            charges: orders.iter().filter(|order| order["payment"]["status"] == "captured").count(),
+            refunds: orders.iter().filter_map(|order| order["refunds"].as_array()).map(Vec::len).sum(),
+            confirmations: confirmations.iter().filter(own).count(),
+        })
     }
 }
 
 /// Every page of a list.
 async fn list(server: &Server, path: &str, member: &str) -> Result<Vec<Value>, String> {
-    let (client, mut items, mut cursor) = (reqwest::Client::new(), Vec::new(), String::new());
+    let client = reqwest::Client::builder().timeout(PATIENCE).build().map_err(|e| e.to_string())?;
+    let (mut items, mut cursor) = (Vec::new(), String::new());
     loop {
         let url = format!("{}{path}?limit=100{cursor}", server.url);
         let answer = client.get(&url).bearer_auth(&server.key).send().await.map_err(|e| format!("{url}: {e}"))?;
@@ -66,8 +62,7 @@ async fn list(server: &Server, path: &str, member: &str) -> Result<Vec<Value>, S
     }
 }
 
-pub(super) async fn proofs(lives: &Lives, before: &Books, after: &Books, server: &Server) -> Vec<Proof> {
-    let totals = after.since(before);
+pub(super) fn proofs(lives: &Lives, totals: Totals, server: &Server) -> Vec<Proof> {
     let all = || lives.killed.iter().chain(&lives.resumed).chain(&lives.replayed);
     let sent = |tool: &str| {
         all().filter(|said| matches!(said, Spoken::Event(Event::Sending { tool: of, .. }) if of == tool)).count()
@@ -144,6 +139,6 @@ fn adds_up(folder: &std::path::Path, totals: Totals) -> Proof {
         Err(error) => (false, error.to_string()),
     };
     let bookings = totals.charges + totals.refunds;
-    let all = said.contains(&format!("{} orders", totals.orders)) && said.contains(&format!("{bookings} bookings"));
+    let all = said.contains(&format!(" {} orders", totals.orders)) && said.contains(&format!(" {bookings} bookings"));
     proof("the provider's books", holds && all, said)
 }

@@ -20,6 +20,11 @@ impl Folder {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// The run's name too.
+    pub fn name(&self) -> String {
+        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
 }
 
 impl Drop for Folder {

@@ -21,7 +21,7 @@ pub fn back_off_advice(shop: &Shop) -> Result<String, Stop> {
     }
     let watch = shop.client.watch.borrow();
     let bad = &watch.bad_waits;
-    ensure(bad.is_empty(), || format!("{}: retry_same_key without Retry-After", bad.join(", ")))?;
+    ensure(bad.is_empty(), || format!("{}: no advice, or no Retry-After with retry_same_key", bad.join(", ")))?;
     let advice = format!("retry.backoff is full_jitter, with retry.on, for {} operations", document.profiles().count());
     if !watch.waits.is_empty() {
         let waits: Vec<String> = watch.waits.iter().map(|(code, times)| format!("{times} × {code}")).collect();
