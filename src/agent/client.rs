@@ -20,7 +20,7 @@ pub struct Request {
 pub struct Answer {
     pub status: u16,
     pub body: String,
-    /// `Retry-After` in whole seconds (RFC 9110, 10.2.3); a date is taken for none.
+    /// `Retry-After` (RFC 9110, 10.2.3).
     pub retry_after: Option<Duration>,
     pub replayed: bool,
     pub key_expires: Option<Timestamp>,
@@ -106,7 +106,7 @@ impl Transport for Http {
         let answer = Answer {
             status: response.status().as_u16(),
             body: String::new(),
-            retry_after: header("Retry-After").and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs),
+            retry_after: header("Retry-After").and_then(|wait| retry_after(wait, std::time::SystemTime::now())),
             replayed: header("Idempotent-Replayed") == Some("true"),
             key_expires: header("Idempotency-Key-Expires").and_then(timestamp),
         };
@@ -114,6 +114,13 @@ impl Transport for Http {
         let body = response.text().await.map_err(lost)?;
         Ok(Answer { body, ..answer })
     }
+}
+
+/// Whole seconds, or a date.
+fn retry_after(text: &str, now: std::time::SystemTime) -> Option<Duration> {
+    let until = |date: std::time::SystemTime| date.duration_since(now).unwrap_or_default();
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    seconds.or_else(|| httpdate::parse_http_date(text).ok().map(until))
 }
 
 fn timestamp(text: &str) -> Option<Timestamp> {
@@ -132,4 +139,23 @@ fn reason(error: &reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = httpdate::parse_http_date("Tue, 01 Dec 2026 09:30:00 GMT").unwrap();
+        for (text, seconds) in [
+            ("7", Some(7)),
+            ("Tue, 01 Dec 2026 09:30:07 GMT", Some(7)),
+            ("Tue, 01 Dec 2026 09:29:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+        ] {
+            assert_eq!(retry_after(text, now), seconds.map(Duration::from_secs), "{text}");
+        }
+    }
 }
