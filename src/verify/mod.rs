@@ -77,7 +77,7 @@ pub async fn run(args: &VerifyArgs) -> Result<Report, String> {
     let shop = Shop::open(args).await.map_err(|stop| report::printable(&stop.why()))?;
     let mut entries = Vec::new();
     for question in Question::in_order_of_asking() {
-        say_progress(&format!("{}/{} {} …", entries.len() + 1, Question::ALL.len(), question.id()));
+        say_progress(&format!("{}/{} {} …", entries.len() + 1, Question::ALL.len(), question.as_str()));
         let answered = question.ask(&shop, args).await;
         shop.tidy().await;
         entries.push(match answered {
@@ -85,7 +85,7 @@ pub async fn run(args: &VerifyArgs) -> Result<Report, String> {
             Err(Stop::Failed(evidence)) => Entry::new(question, Outcome::Fail(evidence)),
             Err(Stop::Unable(why)) => {
                 say_progress("");
-                return Err(report::printable(&format!("{}: {why}", question.id())));
+                return Err(report::printable(&format!("{}: {why}", question.as_str())));
             }
         });
     }

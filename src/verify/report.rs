@@ -76,7 +76,7 @@ impl Report {
     /// The ids of the questions whose answer is no.
     pub fn failed(&self) -> Vec<&'static str> {
         let failed = self.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Fail(_)));
-        failed.map(|entry| entry.question.id()).collect()
+        failed.map(|entry| entry.question.as_str()).collect()
     }
 
     pub fn shown(&self, args: &VerifyArgs) -> String {
@@ -91,7 +91,7 @@ impl Report {
     fn json(&self) -> Value {
         let question = |Entry { question, outcome }: &Entry| {
             json!({
-                "id": question.id(),
+                "id": question.as_str(),
                 "question": question.text(),
                 "result": outcome.word(),
                 "evidence": outcome.evidence(),
@@ -112,7 +112,7 @@ impl Report {
                 Paint::Colour => format!("\x1b[{}m{padded}\x1b[0m", outcome.colour()),
                 Paint::Plain => padded,
             };
-            let _ = writeln!(table, "{word}{:ID_WIDTH$}{}", question.id(), question.text());
+            let _ = writeln!(table, "{word}{:ID_WIDTH$}{}", question.as_str(), question.text());
             for line in wrapped(outcome.evidence(), WIDTH - RESULT_WIDTH) {
                 let _ = writeln!(table, "{:RESULT_WIDTH$}{line}", "");
             }
