@@ -142,6 +142,9 @@ const CART_PROBLEMS: &[Code] = &[
     Code::CurrencyMismatch,
     Code::ShippingUnavailable,
 ];
+/// What a refund can run into, looked at or issued.
+const REFUND_PROBLEMS: &[Code] =
+    &[Code::ValidationFailed, Code::NotFound, Code::CurrencyMismatch, Code::RefundExceedsRemaining];
 /// What a confirm can run into, of whatever.
 const CONFIRM_PROBLEMS: &[Code] = &[
     Code::ValidationFailed,
@@ -302,12 +305,7 @@ impl Operation {
                 path: "/refunds-dry-run",
                 scopes: &[Scope::RefundsCreate],
                 untrusted_inputs: REFUND_TEXTS,
-                problems: &[&[
-                    Code::ValidationFailed,
-                    Code::NotFound,
-                    Code::CurrencyMismatch,
-                    Code::RefundExceedsRemaining,
-                ]],
+                problems: &[REFUND_PROBLEMS],
                 ..READ
             },
             Operation::IssueRefund => &EffectProfile {
@@ -325,16 +323,10 @@ impl Operation {
                 dry_run: Some(Operation::DryRunRefund),
                 confirm: Some(Operation::ConfirmRefund),
                 untrusted_inputs: REFUND_TEXTS,
-                problems: &[&[
-                    Code::ValidationFailed,
-                    Code::NotFound,
-                    Code::CurrencyMismatch,
-                    Code::RefundExceedsRemaining,
-                    Code::TooManyPending,
-                    Code::RefundDeclined,
-                    Code::OutcomeUnknown,
-                    Code::PaymentNeedsReview,
-                ]],
+                problems: &[
+                    REFUND_PROBLEMS,
+                    &[Code::TooManyPending, Code::RefundDeclined, Code::OutcomeUnknown, Code::PaymentNeedsReview],
+                ],
                 ..READ
             },
             Operation::ConfirmRefund => &EffectProfile {
@@ -426,6 +418,12 @@ const NORMALIZATIONS: &[&str] = &[
 pub const METADATA_SCHEMA: &str = include_str!("../openapi/x-ai-metadata.schema.json");
 
 impl EffectProfile {
+    /// Whether a request's path is one of this operation's.
+    pub fn takes(&self, path: &str) -> bool {
+        let same = |(pattern, given): (&str, &str)| pattern == given || (pattern.starts_with('{') && !given.is_empty());
+        self.path.split('/').count() == path.split('/').count() && self.path.split('/').zip(path.split('/')).all(same)
+    }
+
     /// The `x-ai-metadata` block of the OpenAPI document.
     pub fn ai_metadata(&self, retention: Retention) -> Value {
         let keyed = self.key != KeyRule::None;

@@ -2,7 +2,7 @@
 //! started and not done after a crash, the call may or may not have happened, so it is never repeated, but shown to a person.
 
 use super::identity::{Run, Step};
-use super::keys::KeyError;
+use super::keys::{KeyError, same_call};
 use super::schema::marks;
 use crate::database::sqlite;
 use crate::domain::time::Timestamp;
@@ -48,10 +48,7 @@ impl DedupeRecord {
                 .find((&run.tenant, &run.id, &step.id))
                 .select((marks::tool, marks::parameters, marks::started_at, marks::result))
                 .first(conn)?;
-            if (tool.as_str(), parameters.as_str()) != (step.tool.as_str(), step.parameters.as_str()) {
-                let now = format!("{} with other parameters", step.tool);
-                return Err(KeyError::Changed { step: step.id.clone(), was: tool, now });
-            }
+            same_call(step, &tool, &parameters)?;
             Ok(result.map_or(Mark::Unclear { since }, Mark::Done))
         })
     }

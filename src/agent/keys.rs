@@ -115,13 +115,7 @@ impl KeyStore {
             };
             diesel::insert_into(steps::table).values(&first).on_conflict_do_nothing().execute(conn)?;
             let current = current(conn, run, &step.id)?;
-            if (current.tool.as_str(), current.parameters.as_str()) != (step.tool.as_str(), step.parameters.as_str()) {
-                return Err(KeyError::Changed {
-                    step: step.id.clone(),
-                    was: current.tool,
-                    now: format!("{} with other parameters", step.tool),
-                });
-            }
+            same_call(step, &current.tool, &current.parameters)?;
             key_of(conn, &current, now)
         })
     }
@@ -226,6 +220,15 @@ impl KeyStore {
         let mut conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
         conn.immediate_transaction(job)
     }
+}
+
+/// A step that was authorised for one call is refused for another.
+pub(super) fn same_call(step: &Step, tool: &str, parameters: &str) -> Result<(), KeyError> {
+    if (tool, parameters) == (step.tool.as_str(), step.parameters.as_str()) {
+        return Ok(());
+    }
+    let now = format!("{} with other parameters", step.tool);
+    Err(KeyError::Changed { step: step.id.clone(), was: tool.to_owned(), now })
 }
 
 fn current(conn: &mut SqliteConnection, run: &Run, step: &str) -> QueryResult<StepRow> {

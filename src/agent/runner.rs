@@ -33,9 +33,9 @@ impl Call {
         Step { id: self.step.clone(), tool: self.tool.to_owned(), parameters }
     }
 
-    fn request(&self, key: Option<IdempotencyKey>) -> Request {
+    fn request(&self, key: &IdempotencyKey) -> Request {
         let body = self.body.as_ref().map(Value::to_string);
-        Request { method: self.method, path: self.path.clone(), body, key }
+        Request { method: self.method, path: self.path.clone(), body, key: Some(key.clone()) }
     }
 }
 
@@ -162,7 +162,7 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
             }
             None => {
                 self.store.mark_sent(&key, self.time.now())?;
-                let answer = self.settle(call, &call.request(Some(key.clone())), sent_at).await?;
+                let answer = self.settle(call, &key, sent_at).await?;
                 if is_kept(&answer) {
                     self.store.conclude(&key, &answer)?;
                     (self.watch)(Event::Concluded { step: call.step.clone(), status: answer.status });
@@ -171,12 +171,6 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
             }
         };
         judge(answer, key, attempt)
-    }
-
-    /// A read: it changes nothing, so it has no key and isn't written down.
-    pub async fn read(&mut self, call: &Call) -> Result<Value, Stop> {
-        let answer = self.settle(call, &call.request(None), None).await?;
-        if classify(&Ok(answer.clone())) == Class::Done { Ok(answer.json()) } else { Err(Stop::Human(answer)) }
     }
 
     /// Propose, then confirm. A final no that says so takes a new attempt: with the next of the bodies that were authorised,
@@ -211,12 +205,13 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
     }
 
     /// Sends it until the answer won't change. `sent_at` is when an earlier life sent it first.
-    async fn settle(&mut self, call: &Call, request: &Request, sent_at: Option<Timestamp>) -> Result<Answer, Stop> {
+    async fn settle(&mut self, call: &Call, key: &IdempotencyKey, sent_at: Option<Timestamp>) -> Result<Answer, Stop> {
+        let request = call.request(key);
         let mut budget = Budget::new(self.policy, self.time.now());
         let mut may_have_happened = sent_at.is_some();
         while sent_at.is_none_or(|at| self.time.now() <= at.after(self.policy.resend_within)) {
             (self.watch)(Event::Sending { step: call.step.clone(), tool: call.tool.to_owned() });
-            let outcome = self.transport.send(request).await;
+            let outcome = self.transport.send(&request).await;
             self.tell(call, &outcome);
             let class = classify(&outcome);
             may_have_happened |= class == Class::Unknown;
@@ -237,9 +232,9 @@ impl<T: Transport, W: Time> Runner<'_, T, W> {
             (self.watch)(Event::Waiting { step: call.step.clone(), millis });
             self.time.sleep(wait).await;
         }
-        match &request.key {
-            Some(key) if may_have_happened => self.look_up(call, key).await,
-            _ => Err(Stop::NotYet(format!("{} isn't sent any more", call.step))),
+        match may_have_happened {
+            true => self.look_up(call, key).await,
+            false => Err(Stop::NotYet(format!("{} isn't sent any more", call.step))),
         }
     }
 

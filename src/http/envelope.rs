@@ -111,18 +111,13 @@ pub async fn no_such_route(state: web::Data<State>, request: HttpRequest) -> Res
     let methods: Vec<&'static str> = Operation::ALL
         .iter()
         .map(|operation| operation.profile())
-        .filter(|profile| same_path(profile.path, request.path()))
+        .filter(|profile| profile.takes(request.path()))
         .map(|profile| profile.method)
         .collect();
     match methods.is_empty() {
         true => Err(Problem::no_such_route()),
         false => Err(Problem::method_not_allowed(methods)),
     }
-}
-
-fn same_path(pattern: &str, path: &str) -> bool {
-    let same = |(pattern, given): (&str, &str)| pattern == given || (pattern.starts_with('{') && !given.is_empty());
-    pattern.split('/').count() == path.split('/').count() && pattern.split('/').zip(path.split('/')).all(same)
 }
 
 fn request_id(headers: &HeaderMap) -> String {

@@ -118,18 +118,15 @@ fn assert_page_or_problem(path: &str, got: &Got, what: &str) {
 }
 
 fn operation(method: &Method, path: &str) -> Option<Operation> {
-    let segments: Vec<&str> = path.split('/').collect();
-    let same = |pattern: &str| {
-        let pattern: Vec<&str> = pattern.split('/').collect();
-        let pairs = || pattern.iter().zip(&segments);
-        pattern.len() == segments.len() && pairs().all(|(p, s)| p == s || (p.starts_with('{') && !s.is_empty()))
+    let found = |operation: &&Operation| {
+        let profile = operation.profile();
+        profile.method == method.as_str() && profile.takes(path)
     };
-    let found =
-        |operation: &&Operation| operation.profile().method == method.as_str() && same(operation.profile().path);
     Operation::ALL.iter().find(found).copied()
 }
 
-fn resolve(value: &'static Value) -> &'static Value {
+/// What a reference of the document leads to.
+pub fn resolve(value: &'static Value) -> &'static Value {
     match value["$ref"].as_str() {
         Some(reference) => DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap(),
         None => value,

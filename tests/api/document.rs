@@ -1,6 +1,6 @@
 //! The OpenAPI document: it names what there is, describes all of it, and says of each operation what its profile does.
 
-use crate::contract::DOCUMENT;
+use crate::contract::{DOCUMENT, resolve};
 use crate::support::*;
 use countersign::domain::error::Code;
 use countersign::domain::operation::Operation;
@@ -19,13 +19,6 @@ fn operations() -> Vec<(String, String, &'static Value)> {
         }
     }
     found
-}
-
-fn resolve(value: &'static Value) -> &'static Value {
-    match value["$ref"].as_str() {
-        Some(reference) => DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap(),
-        None => value,
-    }
 }
 
 fn parameters(operation: &'static Value) -> Vec<&'static Value> {

@@ -66,7 +66,9 @@ pub fn complete(collected: &OpenApi, retention: Retention) -> serde_json::Result
             if let Some(operation) = operation {
                 describe(documented, operation, retention, &exchanges);
                 let problems = problems::responses(operation, &samples, &mut components["responses"]);
-                documented["responses"].as_object_mut().into_iter().for_each(|all| all.extend(problems.clone()));
+                if let Some(responses) = documented["responses"].as_object_mut() {
+                    responses.extend(problems);
+                }
             }
         }
     }

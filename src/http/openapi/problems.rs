@@ -27,8 +27,9 @@ pub fn responses(operation: Operation, samples: &Samples, shared: &mut Value) ->
     }
     let answers = by_status.into_iter().map(|(status, codes)| {
         let response = response(operation, status, &codes, samples);
-        let own = codes.iter().any(|code| samples.of_operation(operation, *code).is_some());
-        let response = if codes.len() <= 2 && !own { share(response, &codes, shared) } else { response };
+        let examples = response["content"]["application/problem+json"]["examples"].as_object();
+        let common = examples.is_some_and(|examples| examples.values().all(|example| example.get("$ref").is_some()));
+        let response = if codes.len() <= 2 && common { share(response, &codes, shared) } else { response };
         (status.to_string(), response)
     });
     answers.collect()
