@@ -10,6 +10,9 @@ pub enum Clock {
     System,
     /// Stands still until it is moved.
     Manual(Arc<AtomicI64>),
+    /// Moved from another process: milliseconds since 1970, as text.
+    #[cfg(feature = "failpoints")]
+    File(Arc<std::path::Path>),
 }
 
 impl Clock {
@@ -21,6 +24,11 @@ impl Clock {
         let millis = match self {
             Clock::System => chrono::Utc::now().timestamp_millis(),
             Clock::Manual(millis) => millis.load(Ordering::SeqCst),
+            #[cfg(feature = "failpoints")]
+            Clock::File(path) => {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                text.trim().parse().unwrap_or_default()
+            }
         };
         // Both sources stay within the years that RFC 3339 can write.
         #[expect(clippy::expect_used, reason = "a clock beyond the year 9999 is not supported")]

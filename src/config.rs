@@ -9,6 +9,7 @@ use crate::domain::actor::{Scope, Scopes};
 use crate::domain::ids::ActorId;
 use crate::domain::refund::{Approver, RefundPolicy, Thresholds};
 use crate::effects::Retention;
+use crate::failpoints;
 use crate::operations::Settings;
 use crate::operations::authenticate::DemoActors;
 use crate::store::StoreConfig;
@@ -248,7 +249,7 @@ impl ServeArgs {
                 worker_interval: self.worker_interval,
             },
             shutdown_grace: self.shutdown_grace,
-            clock: Clock::System,
+            clock: failpoints::clock(),
         })
     }
 }

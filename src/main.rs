@@ -7,12 +7,12 @@ use countersign::clock::Clock;
 use countersign::config::{ActorCommand, CheckArgs, Cli, Command, DatabaseArgs, ServeArgs};
 use countersign::domain::error::Problem;
 use countersign::effects::Retention;
+use countersign::http;
 use countersign::operations::actors;
 use countersign::operations::check::{self, Report};
 use countersign::payments::sandbox;
 use countersign::store::Store;
 use countersign::verify::{self, VerifyArgs};
-use countersign::{failpoints, http};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -25,7 +25,6 @@ enum Failure {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    failpoints::arm();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => return fail(&one_line(&error.to_string()), 2),

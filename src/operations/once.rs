@@ -59,7 +59,9 @@ where
     }
     let retention = context.settings.retention;
     let job = move |db: &mut Db, now| run(db, &keyed, retention, &call.request_id, &effect, now);
-    context.store.write(job).await
+    let reply = context.store.write(job).await?;
+    failpoints::hit(failpoints::AFTER_LOCAL_COMMIT)?;
+    Ok(reply)
 }
 
 fn run(

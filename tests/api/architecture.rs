@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const ARROWS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("clock", &["domain"]),
-    ("failpoints", &["domain"]),
+    ("failpoints", &["domain", "clock"]),
     ("effects", &["domain"]),
     ("database", &["domain"]),
     ("store", &["domain", "clock", "database"]),
@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workers", &["domain", "store", "operations"]),
     ("http", &["domain", "operations", "effects", "demo"]),
     ("verify", &["domain"]),
-    ("config", &["agent", "domain", "clock", "database", "effects", "operations", "store", "verify"]),
+    ("config", &["agent", "domain", "clock", "database", "effects", "failpoints", "operations", "store", "verify"]),
     ("demo", &["domain", "store"]),
     ("agent", &["domain", "clock", "database"]),
     ("app", &["clock", "config", "demo", "http", "operations", "payments", "store", "workers"]),

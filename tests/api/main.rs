@@ -22,6 +22,8 @@ mod forget;
 mod hang_up;
 mod home;
 mod lists;
+#[cfg(feature = "failpoints")]
+mod matrix;
 mod orders;
 mod pages;
 mod postgres;

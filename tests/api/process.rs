@@ -2,8 +2,10 @@
 
 use crate::support::*;
 use countersign::database::DatabaseUrl;
+use countersign::domain::time::Timestamp;
 use futures_util::future::join_all;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -11,25 +13,39 @@ pub struct Process {
     child: Child,
     pub url: String,
     http: reqwest::Client,
+    #[cfg_attr(not(feature = "failpoints"), expect(dead_code, reason = "without failpoints nobody obeys"))]
+    control: Control,
 }
 
 impl Process {
     /// The demo, with short provider time-outs and leases, so that real time is enough.
-    pub fn start(home: &Home, failpoints: &str, flags: &[&str]) -> Self {
-        Self::serve(home, failpoints, &[&["--demo"], flags].concat())
+    pub fn start(home: &Home, flags: &[&str]) -> Self {
+        Self::serve(home, &[&["--demo"], flags].concat())
     }
 
-    fn serve(home: &Home, failpoints: &str, flags: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
+    /// The same, by a clock that the test moves.
+    #[cfg(feature = "failpoints")]
+    pub fn start_at(home: &Home, now: Timestamp, flags: &[&str]) -> Self {
+        let control = Control::new(home);
+        control.set_clock(now);
+        Self::spawn(home, control, &[&["--demo"], flags].concat())
+    }
+
+    fn serve(home: &Home, flags: &[&str]) -> Self {
+        Self::spawn(home, Control::new(home), flags)
+    }
+
+    fn spawn(home: &Home, control: Control, flags: &[&str]) -> Self {
+        let mut child = Command::new(binary())
             .args(["serve", "--bind", "127.0.0.1:0"])
-            .args(flags)
             .current_dir(home.path())
             .envs(addresses(home))
-            .env("FAILPOINTS", failpoints)
+            .env("COUNTERSIGN_CONTROL", &control.folder)
             .env("COUNTERSIGN_PROVIDER_TIMEOUT", "500ms")
             .env("COUNTERSIGN_LEASE", "1s")
             .env("COUNTERSIGN_WORKER_INTERVAL", "100ms")
             .env("COUNTERSIGN_SANDBOX_DELAY", "300ms")
+            .args(flags)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -38,7 +54,8 @@ impl Process {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect(&line);
         let url = url.trim_end_matches(',').to_owned();
-        Self { child, url, http: reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap() }
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap();
+        Self { child, url, http, control }
     }
 
     pub fn shopper(&self) -> Caller<'_> {
@@ -47,6 +64,12 @@ impl Process {
 
     pub fn caller(&self, key: &'static str) -> Caller<'_> {
         Caller::new(&self.http, &self.url, key)
+    }
+
+    /// What the server obeys besides its API.
+    #[cfg(feature = "failpoints")]
+    pub fn control(&self) -> &Control {
+        &self.control
     }
 
     pub fn terminate(&mut self) -> std::process::ExitStatus {
@@ -63,6 +86,51 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// The server that is tested: this build's, or another one, to see that the tests find out.
+fn binary() -> String {
+    std::env::var("COUNTERSIGN_TEST_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_countersign").to_owned())
+}
+
+/// The folder through which a server's `failpoints` obey.
+pub struct Control {
+    folder: PathBuf,
+}
+
+#[cfg_attr(not(feature = "failpoints"), expect(dead_code, reason = "without failpoints nobody obeys"))]
+impl Control {
+    fn new(home: &Home) -> Self {
+        let folder = home.path().join(format!("control-{}", uuid::Uuid::now_v7().simple()));
+        std::fs::create_dir(&folder).unwrap();
+        Self { folder }
+    }
+
+    /// Arms points from the next one on that is passed, in the notation of the crate `fail`.
+    pub fn arm(&self, points: &str) {
+        self.put("failpoints", points);
+    }
+
+    /// Whether somebody stops at a point.
+    pub fn is_held(&self) -> bool {
+        self.folder.join("held").exists()
+    }
+
+    /// Lets them go on.
+    pub fn release(&self) {
+        std::fs::remove_file(self.folder.join("held")).unwrap();
+    }
+
+    pub fn set_clock(&self, now: Timestamp) {
+        self.put("clock", &now.unix_millis().to_string());
+    }
+
+    /// All of it appears at once.
+    fn put(&self, name: &str, text: &str) {
+        let new = self.folder.join(format!("{name}.new"));
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.folder.join(name)).unwrap();
     }
 }
 
@@ -88,7 +156,7 @@ fn addresses(home: &Home) -> Vec<(&'static str, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn f20_f29_two_processes_on_one_database_do_everything_once() {
     let dir = Home::new();
-    let (one, two) = (Process::start(&dir, "", &[]), Process::start(&dir, "", &[]));
+    let (one, two) = (Process::start(&dir, &[]), Process::start(&dir, &[]));
     let cart = mugs();
     let got = join_all((0..50).map(|i| [&one, &two][i % 2].shopper().propose("k", &cart))).await;
     let first = got.iter().find(|got| !got.is_replay()).expect("one of them is the first");
@@ -121,7 +189,7 @@ async fn f20_f29_two_processes_on_one_database_do_everything_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
     let dir = Home::new();
-    let mut process = Process::start(&dir, "", &[]);
+    let mut process = Process::start(&dir, &[]);
     let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
     let slow = process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}"));
     let slow = tokio::spawn(send(slow));
@@ -137,13 +205,13 @@ async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f48_a_stop_loses_no_count_of_a_task() {
     let dir = Home::new();
-    let mut process = Process::start(&dir, "", &["--worker-interval", "1h"]);
+    let mut process = Process::start(&dir, &["--worker-interval", "1h"]);
     for _ in 0..3 {
         let propose = process.shopper().request(reqwest::Method::POST, "/checkout").header("Idempotency-Key", "k");
         assert_eq!(send(propose.header("Agent-Task-Id", "t").json(&mugs())).await.status, 201);
     }
     assert!(process.terminate().success());
-    let process = Process::start(&dir, "", &[]);
+    let process = Process::start(&dir, &[]);
     let task = process.shopper().get("/tasks/t").await.json();
     assert_eq!((&task["operations"][0]["executed"], &task["operations"][0]["replayed"]), (&1.into(), &2.into()));
 }
@@ -152,7 +220,7 @@ async fn f48_a_stop_loses_no_count_of_a_task() {
 async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
     let dir = Home::new();
     let flags = ["--shutdown-grace", "1s", "--provider-timeout", "60s", "--lease", "120s"];
-    let mut process = Process::start(&dir, "", &flags);
+    let mut process = Process::start(&dir, &flags);
     let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_after_charge")).await;
     let hanging =
         tokio::spawn(process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}")).send());
@@ -161,7 +229,7 @@ async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
     let answer = hanging.await.unwrap().ok().map(|response| response.status().as_u16());
     assert!(matches!(answer, None | Some(503)), "nothing is said that isn't known: {answer:?}");
     batch(&database(&dir), "UPDATE payments SET lease_until = created_at");
-    let process = Process::start(&dir, "", &[]);
+    let process = Process::start(&dir, &[]);
     assert_eq!(process.shopper().confirm(&id).await.status, 200);
     assert_eq!(charges(&ledger(&dir)), 1);
 }
@@ -169,10 +237,10 @@ async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_demo_its_keys_open_nothing() {
     let dir = Home::new();
-    let demo = Process::start(&dir, "", &[]);
+    let demo = Process::start(&dir, &[]);
     assert_eq!(demo.shopper().get("/products/MUG-BLUE").await.status, 200);
     drop(demo);
-    let process = Process::serve(&dir, "", &[]);
+    let process = Process::serve(&dir, &[]);
     process.shopper().get("/products/MUG-BLUE").await.assert_problem(401, "unauthenticated");
 }
 
@@ -229,7 +297,7 @@ async fn an_actor_made_on_the_command_line_can_call_until_it_is_disabled() {
     let (_, listed, _) = run(&dir, &["actor", "list"]);
     assert!(listed.contains(id) && listed.contains("acme") && !listed.contains(key));
 
-    let process = Process::start(&dir, "", &[]);
+    let process = Process::start(&dir, &[]);
     let buyer = Caller::new(&process.http, &process.url, key);
     let first = buyer.propose("k", &mugs()).await;
     assert_eq!(first.status, 201);

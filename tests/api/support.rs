@@ -169,9 +169,14 @@ pub fn assert_consistent(database: &DatabaseUrl, ledger: &DatabaseUrl) {
 }
 
 fn assert_consistent_at(database: &DatabaseUrl, ledger: &DatabaseUrl, now: Timestamp) {
-    let report = check::check(&store_config(database), || sandbox::books(ledger, POSTGRES), now).unwrap();
-    let wrong: Vec<_> = report.findings.iter().filter(|finding| matches!(finding, Finding::Wrong(_))).collect();
+    let wrong = findings(database, ledger, now);
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What `countersign check` finds wrong.
+pub fn findings(database: &DatabaseUrl, ledger: &DatabaseUrl, now: Timestamp) -> Vec<Finding> {
+    let report = check::check(&store_config(database), || sandbox::books(ledger, POSTGRES), now).unwrap();
+    report.findings.into_iter().filter(|finding| matches!(finding, Finding::Wrong(_))).collect()
 }
 
 #[derive(Clone, Copy)]

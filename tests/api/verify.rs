@@ -83,7 +83,7 @@ async fn the_table_fits_eighty_columns_and_is_plain_when_nobody_looks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_survive_a_restart_of_the_process() {
     let home = Home::new();
-    let mut process = Process::start(&home, "", &[]);
+    let mut process = Process::start(&home, &[]);
     let server = Arc::new(Faulty::faultless(&process.url));
     let pipe = |name: &str| {
         let path = home.path().join(name);
@@ -100,7 +100,7 @@ async fn answers_survive_a_restart_of_the_process() {
             std::fs::read(asked).unwrap();
             process.kill();
             std::fs::write(down, "").unwrap();
-            let process = Process::start(&home, "", &[]);
+            let process = Process::start(&home, &[]);
             server.set_upstream(&process.url);
             (process, home)
         }
