@@ -37,6 +37,8 @@ mod requests;
 mod routes;
 mod search_products;
 mod set_shipping_address;
+#[cfg(feature = "failpoints")]
+mod simulation;
 mod storage;
 mod support;
 mod tasks;

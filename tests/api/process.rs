@@ -72,6 +72,17 @@ impl Process {
         &self.control
     }
 
+    /// From anywhere, at once.
+    #[cfg(feature = "failpoints")]
+    pub fn kill_9(&self) {
+        Command::new("kill").args(["-9", &self.child.id().to_string()]).status().unwrap();
+    }
+
+    #[cfg(feature = "failpoints")]
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         self.child.wait().unwrap()

@@ -10,7 +10,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// What a page may load, and from where: nothing from any other host.
 #[derive(Clone, Copy, Debug)]
@@ -39,9 +39,30 @@ impl Policy {
 pub struct Asset {
     pub content_type: &'static str,
     policy: Policy,
-    body: Bytes,
+    body: Body,
     /// Made when somebody asks for it first.
     prepared: OnceLock<Prepared>,
+}
+
+pub enum Body {
+    Ready(Bytes),
+    /// Made when somebody asks for it first.
+    Later(&'static LazyLock<Bytes>),
+}
+
+impl Body {
+    fn bytes(&self) -> &Bytes {
+        match self {
+            Body::Ready(bytes) => bytes,
+            Body::Later(bytes) => bytes,
+        }
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Body {
+    fn from(bytes: T) -> Self {
+        Body::Ready(bytes.into())
+    }
 }
 
 struct Prepared {
@@ -51,12 +72,12 @@ struct Prepared {
 }
 
 impl Asset {
-    pub fn new(content_type: &'static str, policy: Policy, body: impl Into<Bytes>) -> Self {
+    pub fn new(content_type: &'static str, policy: Policy, body: impl Into<Body>) -> Self {
         Self { content_type, policy, body: body.into(), prepared: OnceLock::new() }
     }
 
     pub fn answer(&self, request: &HttpRequest) -> HttpResponse {
-        let prepared = self.prepared.get_or_init(|| prepare(&self.body));
+        let prepared = self.prepared.get_or_init(|| prepare(self.body.bytes()));
         let gzip = prepared.gzip.as_ref().filter(|_| takes_gzip(request));
         let tag = EntityTag::new_strong(match gzip {
             Some(_) => format!("{}-gzip", prepared.tag),
@@ -77,7 +98,7 @@ impl Asset {
         response.content_type(self.content_type);
         match gzip {
             Some(gzip) => response.insert_header((header::CONTENT_ENCODING, "gzip")).body(gzip.clone()),
-            None => response.body(self.body.clone()),
+            None => response.body(self.body.bytes().clone()),
         }
     }
 }

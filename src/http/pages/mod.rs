@@ -15,7 +15,7 @@ use actix_web::http::header::{Accept, Header, Quality, QualityItem};
 use actix_web::mime::{self, Mime};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
-use asset::{Asset, Policy};
+use asset::{Asset, Body, Policy};
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ const JSON: &str = "application/json";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
+/// Megabytes, which whoever never opens the pages doesn't need.
 static SCALAR: LazyLock<Bytes> =
     LazyLock::new(|| scalar_api_reference::get_asset("scalar.js").unwrap_or_default().into());
 
@@ -55,7 +56,7 @@ impl Pages {
                 [markup(Policy::Plain, problems::index()), json(&problems::list())].into_iter().flatten().collect(),
             ),
             ("/llms.txt".to_owned(), plain("text/markdown; charset=utf-8", llms::text(&document).into())),
-            ("/docs/scalar.js".to_owned(), plain(SCRIPT, SCALAR.clone())),
+            ("/docs/scalar.js".to_owned(), vec![Asset::new(SCRIPT, Policy::Plain, Body::Later(&SCALAR))]),
         ]);
         for code in Code::ALL {
             let mut representations = markup(Policy::Plain, problems::page(*code, &samples));

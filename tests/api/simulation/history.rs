@@ -1,0 +1,401 @@
+//! One history: what is said to a real server, what it answers, and whether any shop explains it.
+
+use super::calls::{Ask, Call, Kind, Names, Tag, Who};
+use super::generate::{AFTERWARDS, Event, Generator};
+use super::search::{Lost, Seen, Workers, Worlds};
+use super::shop::{DISCOUNT, Expect, HOUR, Product, SECOND, Shop, Time};
+use crate::process::Process;
+use crate::support::*;
+use countersign::domain::time::Timestamp;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Past every lease and `Retry-After`.
+const PAST_THE_LEASE: Time = 11 * SECOND;
+
+/// A server, its databases and its clock, which histories use one after the other.
+pub struct Lane {
+    pub home: Home,
+    process: Process,
+    now: Time,
+    /// Whether the server may be waiting for a point at which to end itself.
+    armed: bool,
+}
+
+impl Lane {
+    pub fn new() -> Self {
+        let (home, now) = (Home::new(), 1_796_117_400_000);
+        let process = start(&home, now);
+        Self { home, process, now, armed: false }
+    }
+
+    fn move_clock(&mut self, to: Time) {
+        self.now = to;
+        self.process.control().set_clock(timestamp(to));
+    }
+
+    fn restart(&mut self) {
+        self.process.kill();
+        self.process = start(&self.home, self.now);
+        self.armed = false;
+    }
+}
+
+fn timestamp(time: Time) -> Timestamp {
+    Timestamp::from_unix_millis(time).unwrap()
+}
+
+/// Its workers look once, when it starts.
+fn start(home: &Home, now: Time) -> Process {
+    let flags = ["--provider-timeout", "150ms", "--lease", "10s", "--worker-interval", "1h", "--sandbox-delay", "10ms"];
+    Process::start_at(home, timestamp(now), &[&flags[..], &["--max-pending", "4"]].concat())
+}
+
+/// Where two answers have to be the same bytes.
+#[derive(PartialEq, Eq, Hash)]
+enum Slot {
+    Key(Tag),
+    Decision(Tag),
+}
+
+pub struct History<'a> {
+    lane: &'a mut Lane,
+    names: Names,
+    generator: Generator,
+    worlds: Option<Worlds>,
+    open: Vec<Call>,
+    kept: HashMap<Slot, Vec<u8>>,
+    workers: Workers,
+    pub log: Vec<String>,
+}
+
+impl<'a> History<'a> {
+    pub async fn begin(lane: &'a mut Lane, seed: u64) -> Self {
+        lane.move_clock(lane.now + HOUR);
+        if lane.armed {
+            lane.restart(); // what happens in a history is the history's own
+        }
+        let mut generator = Generator::new(seed);
+        let products =
+            [4, 60].map(|dollars| Product { stock: generator.rng.i64(1..=6), price: dollars * 100, version: 1 });
+        let shop = Shop::new(products, generator.rng.i64(1..=2));
+        let names = Names::new(seed);
+        set_up(lane, &names, &shop).await;
+        Self {
+            lane,
+            names,
+            generator,
+            worlds: Some(Worlds::new(shop)),
+            open: Vec::new(),
+            kept: HashMap::new(),
+            workers: Workers::Rest,
+            log: Vec::new(),
+        }
+    }
+
+    pub async fn run(&mut self) -> Result<(), String> {
+        for _ in 0..self.generator.rng.usize(10..=24) {
+            let worlds = self.worlds.as_ref().expect("worlds");
+            let event = self.generator.event(worlds.any(), &self.names, &self.open, self.lane.now);
+            self.happen(event).await?;
+        }
+        self.settle().await?;
+        self.look_around().await?;
+        self.lane.move_clock(self.lane.now + AFTERWARDS);
+        let wrong = findings(&self.lane.home.database, &self.lane.home.ledger, timestamp(self.lane.now));
+        if wrong.is_empty() { Ok(()) } else { Err(format!("the books: {wrong:#?}")) }
+    }
+
+    async fn happen(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Calls(calls) => self.calls(calls, Client::Waits).await,
+            Event::HangUp(calls, micros) => self.calls(calls, Client::HangsUp(micros)).await,
+            Event::Kill(calls, micros) => self.calls(calls, Client::Kills(micros)).await,
+            Event::Arm { point, skip } => {
+                self.log.push(format!("arm {point} after {skip}"));
+                self.lane.process.control().arm(&format!("{point}={skip}*off->1*return(abort)"));
+                self.lane.armed = true;
+                Ok(())
+            }
+            Event::Clock(to) => {
+                self.log.push(format!("clock +{} ms", to - self.lane.now));
+                self.lane.move_clock(to);
+                Ok(())
+            }
+            Event::Restart => {
+                self.log.push("restart".to_owned());
+                self.restart();
+                Ok(())
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        self.lane.restart();
+        self.worlds = self.worlds.take().map(Worlds::without_ghosts);
+        self.workers = Workers::Recover;
+    }
+
+    /// Sends the calls at once, and keeps the shops that explain their answers.
+    async fn calls(&mut self, calls: Vec<Call>, client: Client) -> Result<(), String> {
+        let answers = self.send(&calls, client).await;
+        let killed = matches!(client, Client::Kills(_));
+        let silent = answers.iter().any(Option::is_none);
+        if silent && self.lane.armed && !matches!(client, Client::HangsUp(_)) {
+            eventually("it has ended", async || self.lane.process.has_ended()).await; // its sockets go first
+        }
+        let died = killed || self.lane.process.has_ended();
+        for (call, answer) in calls.iter().zip(&answers) {
+            self.log.push(format!("{call:?}{} -> {}", client.word(), said(answer)));
+        }
+        if died && !killed && !self.lane.armed {
+            return Err("the server ended by itself".to_owned());
+        }
+        if silent && !died && !matches!(client, Client::HangsUp(_)) {
+            return Err("no answer".to_owned());
+        }
+        self.explain(&calls, &answers, if died { Lost::Died } else { Lost::GoesOn })?;
+        for (call, answer) in calls.iter().zip(&answers) {
+            answer.as_ref().map_or(Ok(()), |got| self.lists(call, got))?;
+        }
+        for (call, answer) in calls.into_iter().zip(answers) {
+            answer.as_ref().map_or(Ok(()), |got| self.learn(&call, got))?;
+            self.remember(call, answer.as_ref());
+        }
+        if died {
+            self.log.push("restarted".to_owned());
+            self.restart();
+        }
+        Ok(())
+    }
+
+    async fn send(&self, calls: &[Call], client: Client) -> Vec<Option<Got>> {
+        let process = &self.lane.process;
+        let all = join_all(calls.iter().map(|call| async {
+            let answer = try_send(self.request(call));
+            match client {
+                Client::HangsUp(micros) => {
+                    let answer = tokio::time::timeout(Duration::from_micros(micros), answer).await;
+                    answer.ok().and_then(Result::ok)
+                }
+                Client::Waits | Client::Kills(_) => answer.await.ok(),
+            }
+        }));
+        let kill = async {
+            if let Client::Kills(micros) = client {
+                tokio::time::sleep(Duration::from_micros(micros)).await;
+                process.kill_9();
+            }
+        };
+        tokio::join!(all, kill).0
+    }
+
+    fn request(&self, call: &Call) -> reqwest::RequestBuilder {
+        let (method, path, body) = self.names.request(&call.ask);
+        let mut request = self.lane.process.caller(call.who.credential()).request(method, &path);
+        request = request.header("Agent-Task-Id", self.names.task());
+        if let Some(key) = call.key {
+            request = request.header("Idempotency-Key", self.names.key(key));
+        }
+        match body {
+            Some(body) => request.json(&body),
+            None => request,
+        }
+    }
+
+    fn explain(&mut self, calls: &[Call], answers: &[Option<Got>], lost: Lost) -> Result<(), String> {
+        let fits: Vec<_> =
+            answers.iter().map(|got| got.as_ref().map(|got| move |expect: &Expect| fits(expect, got))).collect();
+        let burst: Vec<Seen> = calls
+            .iter()
+            .zip(&fits)
+            .map(|(call, fits)| {
+                let fits = fits.as_ref().map(|fits| fits as &dyn Fn(&Expect) -> bool);
+                Seen { call: Arc::new(call.clone()), fits }
+            })
+            .collect();
+        let before = self.worlds.take().expect("worlds");
+        let example = before.any().clone();
+        let after = before.after(&burst, lost, self.workers, self.lane.now);
+        if after.len() == 0 {
+            return Err(format!(
+                "nothing explains the last answers; one shop that explained those before: {example:?}"
+            ));
+        }
+        self.worlds = Some(after);
+        Ok(())
+    }
+
+    /// Ids and stored answers never change.
+    fn learn(&mut self, call: &Call, got: &Got) -> Result<(), String> {
+        if got.status >= 300 && got.status != 402 {
+            return Ok(());
+        }
+        let body = if got.body.is_empty() { Value::Null } else { got.json() };
+        let id = |name: &str| body[name].as_str().map(str::to_owned);
+        let tag = match &call.ask {
+            Ask::Propose(_) | Ask::Refund { .. } => call.tag(),
+            Ask::Confirm(tag, _) | Ask::ConfirmRefund(tag, _) | Ask::GetConfirmation(tag) | Ask::GetOrder(tag) => {
+                Some(*tag)
+            }
+            _ => None,
+        };
+        if let Some(tag) = tag {
+            let named = [(Kind::Confirmation, "confirmation_id"), (Kind::Refund, "refund_id")];
+            for (kind, member) in named {
+                id(member).map_or(Ok(()), |id| self.names.learn(kind, tag, &id))?;
+            }
+            if !matches!(call.ask, Ask::Refund { .. } | Ask::ConfirmRefund(..)) {
+                id("order_id").map_or(Ok(()), |id| self.names.learn(Kind::Order, tag, &id))?;
+            }
+        }
+        let slot = match (&call.ask, call.tag()) {
+            (Ask::Confirm(tag, _) | Ask::ConfirmRefund(tag, _), _) => Slot::Decision(*tag),
+            (ask, Some(tag)) if ask.writes() => Slot::Key(tag),
+            _ => return Ok(()),
+        };
+        let executed = !got.is_replay() && matches!(slot, Slot::Key(_));
+        let kept = self.kept.entry(slot).or_insert_with(|| got.body.clone());
+        if executed {
+            kept.clone_from(&got.body);
+        }
+        if *kept == got.body { Ok(()) } else { Err(format!("{call:?} was answered otherwise before")) }
+    }
+
+    /// A list has everything of this history that the caller may see and that was there before.
+    fn lists(&self, call: &Call, got: &Got) -> Result<(), String> {
+        let (kind, list, member) = match call.ask {
+            Ask::ListOrders => (Kind::Order, "orders", "order_id"),
+            Ask::ListConfirmations => (Kind::Confirmation, "confirmations", "confirmation_id"),
+            _ => return Ok(()),
+        };
+        if got.status != 200 {
+            return Ok(());
+        }
+        let body = got.json();
+        let sees = |tag: &Tag| match kind {
+            Kind::Order => call.who.sees_all_orders() || call.who.account() == tag.0.account(),
+            Kind::Confirmation | Kind::Refund => call.who == tag.0,
+        };
+        let listed: Vec<&str> =
+            body[list].as_array().unwrap().iter().filter_map(|item| item[member].as_str()).collect();
+        for tag in self.names.all(kind) {
+            let is_listed = listed.contains(&self.names.known(kind, tag).unwrap());
+            if is_listed != sees(&tag) {
+                return Err(format!(
+                    "{tag:?} is listed: {is_listed}, among {} and {}",
+                    listed.len(),
+                    body["next_cursor"]
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A write without a final answer has to be asked again.
+    fn remember(&mut self, call: Call, got: Option<&Got>) {
+        self.open.retain(|other| *other != call);
+        if call.ask.writes() && got.is_none_or(|got| is_open(got)) {
+            self.open.push(call);
+        }
+    }
+
+    /// Every call without a final answer is repeated until it has one.
+    async fn settle(&mut self) -> Result<(), String> {
+        self.log.push("settle".to_owned());
+        for _ in 0..30 {
+            let Some(call) = self.open.first().cloned() else {
+                self.worlds = self.worlds.take().map(Worlds::without_ghosts);
+                return Ok(());
+            };
+            self.lane.move_clock(self.lane.now + PAST_THE_LEASE);
+            self.open.rotate_left(1);
+            self.calls(vec![call], Client::Waits).await?;
+        }
+        Err(format!("never settled: {:?}", self.open))
+    }
+
+    /// What is left is what the answers said.
+    async fn look_around(&mut self) -> Result<(), String> {
+        let mut calls: Vec<(Who, Ask)> = vec![(Who::Merchant, Ask::GetProduct(0)), (Who::Merchant, Ask::GetProduct(1))];
+        calls.extend(self.names.all(Kind::Confirmation).into_iter().map(|tag| (tag.0, Ask::GetConfirmation(tag))));
+        calls.extend(self.names.all(Kind::Order).into_iter().map(|tag| (Who::Support, Ask::GetOrder(tag))));
+        calls.extend(self.names.all(Kind::Refund).into_iter().map(|tag| (Who::Support, Ask::GetRefund(tag))));
+        calls.extend([Who::Shopper, Who::Stranger].map(|who| (who, Ask::ListOrders)));
+        for (who, ask) in calls {
+            self.calls(vec![Call { who, key: None, ask }], Client::Waits).await?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Client {
+    Waits,
+    HangsUp(u64),
+    Kills(u64),
+}
+
+impl Client {
+    fn word(self) -> &'static str {
+        match self {
+            Client::Waits => "",
+            Client::HangsUp(_) => " (hangs up)",
+            Client::Kills(_) => " (killed)",
+        }
+    }
+}
+
+fn said(got: &Option<Got>) -> String {
+    match got {
+        None => "nothing".to_owned(),
+        Some(got) => {
+            let short: String = got.text().chars().take(300).collect();
+            format!("{}{} {short}", got.status, if got.is_replay() { " again" } else { "" })
+        }
+    }
+}
+
+fn is_open(got: &Got) -> bool {
+    got.status == 503 || (got.status == 409 && got.code().ends_with("_in_flight"))
+}
+
+fn fits(expect: &Expect, got: &Got) -> bool {
+    let body = if got.body.is_empty() { Value::Null } else { got.json() };
+    let fact = |(pointer, value): &(&str, String)| {
+        let found = match body.pointer(pointer) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(items)) => items.len().to_string(),
+            Some(other) => other.to_string(),
+        };
+        found == *value
+    };
+    got.status == expect.status
+        && (got.status < 400 || body["code"].as_str() == expect.code)
+        && expect.replay.is_none_or(|replay| replay == got.is_replay())
+        && expect.facts.iter().all(fact)
+}
+
+async fn set_up(lane: &Lane, names: &Names, shop: &Shop) {
+    let products = shop.products.iter().enumerate().map(|(i, product)| {
+        let price = json!({"amount": super::shop::usd(product.price), "currency": "USD"});
+        let set = json!({"title": names.word(), "price": price, "stock": product.stock, "tax_class": "exempt"});
+        json!({"product_id": names.product(i), "set": set})
+    });
+    let batch = json!({"mode": "atomic", "updates": products.collect::<Vec<_>>()});
+    let got = lane.process.caller(MERCHANT).update(&format!("{}-setup", names.history), &batch).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    batch_sql(lane, names, shop.use_limit);
+}
+
+/// Discount codes have no operation of their own.
+fn batch_sql(lane: &Lane, names: &Names, use_limit: i64) {
+    let code = names.discount();
+    let columns = "code, amount_minor, currency, use_limit, held, used";
+    let values = format!("'{code}', {DISCOUNT}, 'USD', {use_limit}, 0, 0");
+    batch(&lane.home.database, &format!("INSERT INTO discounts ({columns}) VALUES ({values})"));
+}

@@ -1,0 +1,95 @@
+//! A randomised simulation: histories of many actors, all operations, duplicates, reordering, wrong keys, expiry,
+//! cancellation, hang-ups and kills, told to a real server with a real database, and compared with a model of the shop.
+//! After each, the books are checked. A history is made of its seed: the same seed says and breaks the same things, as
+//! far as the answers are the same; what overlaps, overlaps by chance.
+//!
+//! `COUNTERSIGN_SIMULATION_SEED` runs one history; `COUNTERSIGN_SIMULATION_SECONDS` and `…_HISTORIES` bound `soak`.
+
+mod calls;
+mod generate;
+mod history;
+mod rules;
+mod search;
+mod shop;
+
+use history::{History, Lane};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Histories that one server sees; then another one starts on an empty database.
+const A_LANE: usize = 40;
+
+/// Tells one history, and says all of it if nothing explains it.
+async fn tell(lane: &mut Lane, seed: u64) -> Result<(), String> {
+    let mut history = History::begin(lane, seed).await;
+    history.run().await.map_err(|why| format!("seed {seed}:\n{}\n{why}", history.log.join("\n")))
+}
+
+fn variable(name: &str) -> Option<u64> {
+    let name = format!("COUNTERSIGN_SIMULATION_{name}");
+    std::env::var(&name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
+}
+
+/// Seeds that once told a history that nothing explained.
+const ONCE_FAILED: &[u64] = &[];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_history_has_a_shop_that_explains_it() {
+    let mut lane = Lane::new();
+    let first: Vec<u64> = (1..=30).collect();
+    for seed in ONCE_FAILED.iter().chain(&first) {
+        tell(&mut lane, *seed).await.unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+/// Runs until its time or its number of histories is over, on seeds that nobody has seen, and says how many it told.
+#[test]
+#[ignore = "scripts/soak runs it"]
+fn soak() {
+    let one = variable("SEED").filter(|_| variable("HISTORIES").is_none()).map(|_| 1);
+    let bounds = Bounds {
+        first: variable("SEED").unwrap_or_else(|| fastrand::u64(..1_000_000_000_000)),
+        histories: one.or(variable("HISTORIES")).unwrap_or(u64::MAX / 2),
+        until: Instant::now() + Duration::from_secs(variable("SECONDS").unwrap_or(60)),
+        begun: Arc::default(),
+    };
+    let lane = || {
+        let bounds = bounds.clone();
+        std::thread::spawn(|| tokio::runtime::Runtime::new().unwrap().block_on(run_lanes(bounds)))
+    };
+    let lanes: Vec<_> = (0..LANES.min(bounds.histories)).map(|_| lane()).collect();
+    let told: Vec<_> = lanes.into_iter().map(|lane| lane.join()).collect();
+    let told: u64 = told.into_iter().map(|told| told.unwrap_or_else(|_| panic!("a history failed: see above"))).sum();
+    println!("simulation: {told} histories from seed {}: each explained, and the books right after each", bounds.first);
+}
+
+/// Servers side by side: a history waits more than it computes.
+const LANES: u64 = 4;
+
+#[derive(Clone)]
+struct Bounds {
+    first: u64,
+    histories: u64,
+    until: Instant,
+    begun: Arc<AtomicU64>,
+}
+
+/// Tells histories until there are enough.
+async fn run_lanes(bounds: Bounds) -> u64 {
+    let mut told = 0;
+    loop {
+        let mut lane = Lane::new();
+        for _ in 0..A_LANE {
+            let next = bounds.begun.fetch_add(1, Ordering::Relaxed);
+            if next >= bounds.histories || Instant::now() >= bounds.until {
+                return told;
+            }
+            if let Err(why) = tell(&mut lane, bounds.first + next).await {
+                bounds.begun.store(u64::MAX / 2, Ordering::Relaxed); // the others needn't go on
+                panic!("history {next}: {why}");
+            }
+            told += 1;
+        }
+    }
+}
