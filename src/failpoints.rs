@@ -3,7 +3,7 @@
 //! is the system's.
 //!
 //! - `failpoints`: points and what they do, such as `before_claim=1*return(abort)` (the notation of the crate `fail`,
-//!   joined by `;`). Whoever passes a point next takes the file away and arms them.
+//!   joined by `;`). Whoever passes a point next takes the file away; from then on these are armed, and no others.
 //! - `held`: made by whoever stops at a point that is told to `return(hold)`; it goes on when the file is gone.
 //! - `clock`: the time, in milliseconds since 1970. Without it at the start, the system's clock counts.
 
@@ -84,7 +84,8 @@ mod control {
         let _one_at_a_time = ARMING.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(points) = std::fs::read_to_string(&file) else { return };
         let _ = std::fs::remove_file(&file);
-        for (point, actions) in points.split(';').filter_map(|point| point.trim().split_once('=')) {
+        let armed = super::ALL.iter().map(|point| (*point, "off"));
+        for (point, actions) in armed.chain(points.split(';').filter_map(|point| point.trim().split_once('='))) {
             if let Err(error) = fail::cfg(point, actions) {
                 tracing::error!(point, actions, error, "not armed");
             }

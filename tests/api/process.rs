@@ -118,7 +118,7 @@ impl Control {
         Self { folder }
     }
 
-    /// Arms points from the next one on that is passed, in the notation of the crate `fail`.
+    /// Arms these points and no others, from the next one on that is passed, in the notation of the crate `fail`.
     pub fn arm(&self, points: &str) {
         self.put("failpoints", points);
     }

@@ -19,11 +19,23 @@ pub enum Event {
         point: &'static str,
         skip: u32,
     },
+    /// The first call stops at the point until its lease is over and the others were answered.
+    Stall {
+        point: &'static str,
+        calls: Vec<Call>,
+    },
     /// The time moves on to here.
     Clock(Time),
     Restart,
 }
 
+/// Where whoever stops keeps nobody waiting.
+const OUTSIDE_TRANSACTIONS: [&str; 4] = [
+    failpoints::AFTER_PHASE_ONE,
+    failpoints::BEFORE_PROVIDER,
+    failpoints::PROVIDER_ACTED,
+    failpoints::PROVIDER_ANSWERED,
+];
 const BUYERS: [Who; 3] = [Who::Shopper, Who::Second, Who::Stranger];
 
 pub struct Generator {
@@ -46,8 +58,12 @@ impl Generator {
         }
         match self.rng.u32(..100) {
             0..=59 => Event::Calls(vec![self.call(shop, names, open)]),
-            60..=77 => Event::Calls(self.burst(shop, names, open)),
-            78..=83 => Event::HangUp(self.burst(shop, names, open), self.rng.u64(..8_000)),
+            60..=74 => Event::Calls(self.burst(shop, names, open)),
+            75..=78 => {
+                let point = *self.pick(&OUTSIDE_TRANSACTIONS).unwrap();
+                Event::Stall { point, calls: self.burst(shop, names, open) }
+            }
+            79..=83 => Event::HangUp(self.burst(shop, names, open), self.rng.u64(..8_000)),
             84..=87 => Event::Kill(self.burst(shop, names, open), self.rng.u64(..12_000)),
             88..=91 => {
                 let point = *self.pick(failpoints::ALL).unwrap();

@@ -113,6 +113,7 @@ impl<'a> History<'a> {
         match event {
             Event::Calls(calls) => self.calls(calls, Client::Waits).await,
             Event::HangUp(calls, micros) => self.calls(calls, Client::HangsUp(micros)).await,
+            Event::Stall { point, calls } => self.stall(point, calls).await,
             Event::Kill(calls, micros) => self.calls(calls, Client::Kills(micros)).await,
             Event::Arm { point, skip } => {
                 self.log.push(format!("arm {point} after {skip}"));
@@ -157,7 +158,19 @@ impl<'a> History<'a> {
         if silent && !died && !matches!(client, Client::HangsUp(_)) {
             return Err("no answer".to_owned());
         }
-        self.explain(&calls, &answers, if died { Lost::Died } else { Lost::GoesOn })?;
+        let lost = if died { Lost::Died } else { Lost::GoesOn };
+        self.hear(calls, answers, &[], lost)?;
+        if died {
+            self.log.push("restarted".to_owned());
+            self.restart();
+        }
+        Ok(())
+    }
+
+    /// Keeps the shops that explain the answers, and what they say for ever. `begun` are times of first steps other than
+    /// now.
+    fn hear(&mut self, calls: Vec<Call>, answers: Vec<Option<Got>>, begun: &[Time], lost: Lost) -> Result<(), String> {
+        self.explain(&calls, &answers, begun, lost)?;
         for (call, answer) in calls.iter().zip(&answers) {
             answer.as_ref().map_or(Ok(()), |got| self.lists(call, got))?;
         }
@@ -165,11 +178,39 @@ impl<'a> History<'a> {
             answer.as_ref().map_or(Ok(()), |got| self.learn(&call, got))?;
             self.remember(call, answer.as_ref());
         }
-        if died {
-            self.log.push("restarted".to_owned());
-            self.restart();
-        }
         Ok(())
+    }
+
+    /// One call is held up at a point until others have gone on in its place.
+    async fn stall(&mut self, point: &str, calls: Vec<Call>) -> Result<(), String> {
+        // Nobody else may be the one who stops.
+        let alone = self.workers == Workers::Rest && !self.worlds.as_ref().expect("worlds").have_ghosts();
+        if self.lane.armed || !alone {
+            return self.calls(calls, Client::Waits).await;
+        }
+        self.lane.process.control().arm(&format!("{point}=1*return(hold)"));
+        let began = self.lane.now;
+        let first = tokio::spawn(try_send(self.request(&calls[0])));
+        while !first.is_finished() && !self.lane.process.control().is_held() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        if first.is_finished() {
+            self.lane.process.control().arm("");
+            let answer = first.await.unwrap().ok();
+            self.log.push(format!("{:?} -> {}", calls[0], said(&answer)));
+            return self.hear(calls[..1].to_vec(), vec![answer], &[], Lost::GoesOn);
+        }
+        self.lane.move_clock(began + PAST_THE_LEASE);
+        let mut answers = self.send(&calls[1..], Client::Waits).await;
+        self.lane.process.control().release();
+        answers.insert(0, first.await.unwrap().ok());
+        for (call, answer) in calls.iter().zip(&answers) {
+            self.log.push(format!("{call:?} (the first stops at {point}) -> {}", said(answer)));
+        }
+        if answers.iter().any(Option::is_none) {
+            return Err("no answer".to_owned());
+        }
+        self.hear(calls, answers, &[began], Lost::GoesOn)
     }
 
     async fn send(&self, calls: &[Call], client: Client) -> Vec<Option<Got>> {
@@ -206,15 +247,17 @@ impl<'a> History<'a> {
         }
     }
 
-    fn explain(&mut self, calls: &[Call], answers: &[Option<Got>], lost: Lost) -> Result<(), String> {
+    fn explain(&mut self, calls: &[Call], answers: &[Option<Got>], begun: &[Time], lost: Lost) -> Result<(), String> {
         let fits: Vec<_> =
             answers.iter().map(|got| got.as_ref().map(|got| move |expect: &Expect| fits(expect, got))).collect();
         let burst: Vec<Seen> = calls
             .iter()
             .zip(&fits)
-            .map(|(call, fits)| {
+            .enumerate()
+            .map(|(i, (call, fits))| {
                 let fits = fits.as_ref().map(|fits| fits as &dyn Fn(&Expect) -> bool);
-                Seen { call: Arc::new(call.clone()), fits }
+                let begun_at = begun.get(i).copied().unwrap_or(self.lane.now);
+                Seen { call: Arc::new(call.clone()), begun_at, fits }
             })
             .collect();
         let before = self.worlds.take().expect("worlds");
@@ -298,7 +341,7 @@ impl<'a> History<'a> {
     /// A write without a final answer has to be asked again.
     fn remember(&mut self, call: Call, got: Option<&Got>) {
         self.open.retain(|other| *other != call);
-        if call.ask.writes() && got.is_none_or(|got| is_open(got)) {
+        if call.ask.writes() && got.is_none_or(is_open) {
             self.open.push(call);
         }
     }

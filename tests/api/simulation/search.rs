@@ -31,6 +31,8 @@ struct World {
 /// A call of a burst: what it was, and how to tell whether an answer is the one that it got. None: its answer is lost.
 pub struct Seen<'a> {
     pub call: Arc<Call>,
+    /// When it took its first step.
+    pub begun_at: Time,
     pub fits: Option<&'a dyn Fn(&Expect) -> bool>,
 }
 
@@ -73,6 +75,10 @@ impl Worlds {
         &self.0.iter().next().expect("something explains it").shop
     }
 
+    pub fn have_ghosts(&self) -> bool {
+        self.0.iter().any(|world| !world.ghosts.is_empty())
+    }
+
     /// Nobody goes on with anything: their server has died, or all were asked again until they had an answer.
     pub fn without_ghosts(self) -> Self {
         Self(self.0.into_iter().map(|world| World { ghosts: Vec::new(), ..world }).collect())
@@ -88,14 +94,15 @@ impl Worlds {
             let mut reached: Vec<State> = Vec::new();
             for (i, seen) in burst.iter().enumerate() {
                 let busy = || overlaps(burst, &progress, &world.ghosts, i);
-                for (shop, next) in steps(&world.shop, &seen.call, &progress[i], seen.fits, &busy, now) {
+                for (shop, next) in steps(&world.shop, &seen.call, &progress[i], seen.fits, &busy, (seen.begun_at, now))
+                {
                     let mut progress = progress.clone();
                     progress[i] = next;
                     reached.push((World { shop, ghosts: world.ghosts.clone() }, progress));
                 }
             }
             for (i, ghost) in world.ghosts.iter().enumerate() {
-                for (shop, next) in steps(&world.shop, &ghost.call, &ghost.progress, None, &|| true, now) {
+                for (shop, next) in steps(&world.shop, &ghost.call, &ghost.progress, None, &|| true, (now, now)) {
                     let mut ghosts = world.ghosts.clone();
                     ghosts[i].progress = next;
                     reached.push((World { ghosts: haunting(ghosts, &shop), shop }, progress.clone()));
@@ -165,10 +172,10 @@ fn steps(
     progress: &Progress,
     fits: Option<&dyn Fn(&Expect) -> bool>,
     busy: &dyn Fn() -> bool,
-    now: Time,
+    (begun_at, now): (Time, Time),
 ) -> Vec<(Arc<Shop>, Progress)> {
     let ways = match progress {
-        Progress::Waiting => begin(shop, call, now),
+        Progress::Waiting => begin(shop, call, begun_at),
         Progress::Asked(subject) => finish(shop, *subject, now),
         Progress::Done => return Vec::new(),
     };
