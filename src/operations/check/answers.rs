@@ -119,14 +119,11 @@ pub fn proposals_answer_with_their_confirmation(evidence: &Evidence, findings: &
             ("offer", evidence.offer(id).is_none_or(|offer| said.offers(offer))),
             ("plan_digest", said.plan_digest == made.plan_digest),
             ("expires_at", said.expires_at == made.expires_at),
-            ("location", is_at(claim, &id.path())),
+            ("resource", claim.resource == Some(id.path())),
+            ("location", claim.answer_location == Some(id.path())),
         ];
         findings.compare(named(claim), id, &same);
     }
-}
-
-pub fn is_at(claim: &Claim, path: &str) -> bool {
-    claim.answer_location.as_deref() == Some(path) && claim.resource.as_deref() == Some(path)
 }
 
 pub fn cancels_answer_with_their_confirmation(evidence: &Evidence, findings: &mut Findings) {

@@ -43,11 +43,11 @@ impl Findings {
         self.found.push(Finding::Undecided(Breach { invariant: self.invariant, what }));
     }
 
-    /// Says in which of these members two things that should agree don't.
-    pub fn compare(&mut self, one: impl std::fmt::Display, other: impl std::fmt::Display, same: &[(&str, bool)]) {
+    /// Says in which of these members an answer and what it is about differ.
+    pub fn compare(&mut self, whose: impl std::fmt::Display, what: impl std::fmt::Display, same: &[(&str, bool)]) {
         let differing: Vec<&str> = same.iter().filter(|(_, same)| !same).map(|(member, _)| *member).collect();
         if !differing.is_empty() {
-            self.wrong(format!("{one} and {other} differ in {}", differing.join(", ")));
+            self.wrong(format!("the answer of {whose} and {what} differ in {}", differing.join(", ")));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The stored answers of operations that moved money, or didn't: what they say of orders, payments and refunds is so.
 
-use super::answers::{Refused, is_at, kept, read};
+use super::answers::{Refused, kept, read};
 use super::evidence::{Evidence, named};
 use super::findings::Findings;
 use crate::domain::confirmation::{Purpose, Status};
@@ -16,6 +16,8 @@ use crate::store::books::ConfirmationEntry;
 use crate::store::refunds::RefundRow;
 use serde::Deserialize;
 
+/// What a refund of one step answers that succeeded.
+const MADE: i64 = 201;
 /// What a confirm answers that succeeded.
 const CONFIRMED: i64 = 200;
 /// What the provider's no is answered with.
@@ -29,12 +31,9 @@ pub fn decided_confirmations_are_answered(evidence: &Evidence, findings: &mut Fi
             Status::Pending | Status::Committing | Status::Cancelled | Status::Expired => None,
         };
         if entry.answer_status != expected || entry.answer_body.is_some() != expected.is_some() {
-            findings.wrong(format!(
-                "{} is {}, its answer is not: {:?}",
-                entry.confirmation_id,
-                entry.status.as_str(),
-                entry.answer_status
-            ));
+            let (id, status) = (&entry.confirmation_id, entry.status.as_str());
+            let answer = entry.answer_status.map_or("none".to_owned(), |status| status.to_string());
+            findings.wrong(format!("{id} is {status}, its answer is not: {answer}"));
         }
     }
 }
@@ -67,7 +66,7 @@ pub fn confirms_answer_with_their_order(evidence: &Evidence, findings: &mut Find
             ("payment.amount", paid.is_none_or(|payment| payment.amount == said.total)),
             ("plan", said.plan == order.plan),
         ];
-        findings.compare(format!("the answer of {id}"), &order.order_id, &same);
+        findings.compare(id, &order.order_id, &same);
     }
 }
 
@@ -79,7 +78,7 @@ pub fn declines_answer_with_their_confirmation(evidence: &Evidence, findings: &m
             ("code", refused.code == Code::PaymentDeclined && refused.status == DECLINED),
             ("confirmation_id", refused.confirmation_id.as_ref() == Some(id)),
         ];
-        findings.compare(format!("the answer of {id}"), "its decline", &same);
+        findings.compare(id, "its decline", &same);
     }
 }
 
@@ -105,38 +104,32 @@ struct Refunded {
 }
 
 pub fn refunds_answer_with_their_refund(evidence: &Evidence, findings: &mut Findings) {
-    for (claim, body) in kept(evidence, Operation::IssueRefund, 201) {
-        let about = format!("the answer of {}", named(claim));
-        let Some(refund) = succeeded(&about, body, evidence, findings) else { continue };
-        let same = [
-            ("actor", refund.actor_id == claim.actor_id),
-            ("key", refund.idempotency_key.as_ref() == Some(&claim.idempotency_key)),
-            ("location", is_at(claim, &refund.refund_id.path())),
-        ];
-        findings.compare(about, &refund.refund_id, &same);
-    }
-    for (claim, body) in kept(evidence, Operation::IssueRefund, DECLINED) {
-        let about = format!("the answer of {}", named(claim));
-        let Some(refund) = declined(&about, body, evidence, findings) else { continue };
-        let same = [
-            ("actor", refund.actor_id == claim.actor_id),
-            ("key", refund.idempotency_key.as_ref() == Some(&claim.idempotency_key)),
-            ("resource", claim.resource == Some(refund.refund_id.path())),
-        ];
-        findings.compare(about, &refund.refund_id, &same);
+    for (status, ended) in [(MADE, succeeded as Ended), (DECLINED, declined as Ended)] {
+        for (claim, body) in kept(evidence, Operation::IssueRefund, status) {
+            let Some(refund) = ended(&named(claim), body, evidence, findings) else { continue };
+            let path = refund.refund_id.path();
+            let location = (status == MADE).then_some(path.as_str());
+            let same = [
+                ("actor", refund.actor_id == claim.actor_id),
+                ("key", refund.idempotency_key.as_ref() == Some(&claim.idempotency_key)),
+                ("resource", claim.resource.as_ref() == Some(&path)),
+                ("location", claim.answer_location.as_deref() == location),
+            ];
+            findings.compare(named(claim), &refund.refund_id, &same);
+        }
     }
 }
 
 pub fn refund_confirms_answer_with_their_refund(evidence: &Evidence, findings: &mut Findings) {
     for (status, ended) in [(CONFIRMED, succeeded as Ended), (DECLINED, declined as Ended)] {
         for (entry, body) in decided(evidence, Purpose::Refund, status) {
-            let about = format!("the answer of {}", entry.confirmation_id);
-            let Some(refund) = ended(&about, body, evidence, findings) else { continue };
+            let id = &entry.confirmation_id;
+            let Some(refund) = ended(id.as_str(), body, evidence, findings) else { continue };
             let same = [
                 ("refund_id", entry.refund_id.as_ref() == Some(&refund.refund_id)),
-                ("confirmation_id", refund.confirmation_id.as_ref() == Some(&entry.confirmation_id)),
+                ("confirmation_id", refund.confirmation_id.as_ref() == Some(id)),
             ];
-            findings.compare(about, &refund.refund_id, &same);
+            findings.compare(id, &refund.refund_id, &same);
         }
     }
 }
@@ -144,9 +137,9 @@ pub fn refund_confirms_answer_with_their_refund(evidence: &Evidence, findings: &
 /// Reads an answer, holds it against the refund that it names, and returns that.
 type Ended = for<'a> fn(&str, &str, &Evidence<'a>, &mut Findings) -> Option<&'a RefundRow>;
 
-fn succeeded<'a>(about: &str, body: &str, evidence: &Evidence<'a>, findings: &mut Findings) -> Option<&'a RefundRow> {
-    let said = read::<Refunded>(about, body, findings)?;
-    let refund = find(about, &said.refund_id, evidence, findings)?;
+fn succeeded<'a>(whose: &str, body: &str, evidence: &Evidence<'a>, findings: &mut Findings) -> Option<&'a RefundRow> {
+    let said = read::<Refunded>(whose, body, findings)?;
+    let refund = find(whose, &said.refund_id, evidence, findings)?;
     let same = [
         ("order_id", said.order_id == refund.order_id),
         ("confirmation_id", said.confirmation_id == refund.confirmation_id),
@@ -154,30 +147,30 @@ fn succeeded<'a>(about: &str, body: &str, evidence: &Evidence<'a>, findings: &mu
         ("reason", (said.reason, &said.note) == (refund.reason, &refund.note)),
         ("status", [said.status, refund.status] == [RefundStatus::Succeeded; 2]),
     ];
-    findings.compare(about, &refund.refund_id, &same);
+    findings.compare(whose, &refund.refund_id, &same);
     Some(refund)
 }
 
-fn declined<'a>(about: &str, body: &str, evidence: &Evidence<'a>, findings: &mut Findings) -> Option<&'a RefundRow> {
-    let refused = read::<Refused>(about, body, findings)?;
+fn declined<'a>(whose: &str, body: &str, evidence: &Evidence<'a>, findings: &mut Findings) -> Option<&'a RefundRow> {
+    let refused = read::<Refused>(whose, body, findings)?;
     let Some(id) = &refused.refund_id else {
-        findings.wrong(format!("{about} names no refund"));
+        findings.wrong(format!("the answer of {whose} names no refund"));
         return None;
     };
-    let refund = find(about, id, evidence, findings)?;
+    let refund = find(whose, id, evidence, findings)?;
     let same = [
         ("code", refused.code == Code::RefundDeclined && refused.status == DECLINED),
         ("order_id", refused.order_id.as_ref() == Some(&refund.order_id)),
         ("status", refund.status == RefundStatus::Declined),
     ];
-    findings.compare(about, &refund.refund_id, &same);
+    findings.compare(whose, &refund.refund_id, &same);
     Some(refund)
 }
 
-fn find<'a>(about: &str, id: &RefundId, evidence: &Evidence<'a>, findings: &mut Findings) -> Option<&'a RefundRow> {
+fn find<'a>(whose: &str, id: &RefundId, evidence: &Evidence<'a>, findings: &mut Findings) -> Option<&'a RefundRow> {
     let found = evidence.refunds.get(id).copied();
     if found.is_none() {
-        findings.wrong(format!("{about} names {id}, which isn't there"));
+        findings.wrong(format!("the answer of {whose} names {id}, which isn't there"));
     }
     found
 }
