@@ -8,12 +8,11 @@ use crate::domain::error::{Code, Stored};
 use crate::domain::ids::{ConfirmationId, OrderId, ProductId, RefundId};
 use crate::domain::money::Money;
 use crate::domain::operation::Operation;
-use crate::domain::plan::Plan;
 use crate::domain::refund::RefundRequest;
 use crate::domain::time::Timestamp;
 use crate::store::claims::Claim;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt::Display;
 
@@ -37,7 +36,7 @@ pub struct Refused {
 }
 
 /// An answer in the shape that it has to have.
-pub fn read<T: DeserializeOwned>(whose: impl Display, body: &str, findings: &mut Findings) -> Option<T> {
+pub fn read<'a, T: Deserialize<'a>>(whose: impl Display, body: &'a str, findings: &mut Findings) -> Option<T> {
     let read = serde_json::from_str(body);
     read.map_err(|error| findings.wrong(format!("{whose} has an answer that can't be read: {error}"))).ok()
 }
@@ -79,23 +78,25 @@ fn refusal_may_be_stored(claim: &Claim, status: i64, body: &str, findings: &mut 
     }
 }
 
+/// Its plan is compared as text: it was written together with the offer.
 #[derive(Deserialize)]
-struct Proposed {
+struct Proposed<'a> {
     confirmation_id: ConfirmationId,
     operation: Purpose,
     status: Status,
     plan_digest: Digest,
     expires_at: Timestamp,
-    plan: Option<Plan>,
+    #[serde(borrow)]
+    plan: Option<&'a RawValue>,
     total: Option<Money>,
     refund: Option<RefundRequest>,
     amount: Option<Money>,
 }
 
-impl Proposed {
-    fn offers(&self, offer: &Offer) -> bool {
+impl Proposed<'_> {
+    fn offers(&self, offer: &Offer, written: &str) -> bool {
         match offer {
-            Offer::Checkout(plan) => (self.plan.as_ref(), self.total) == (Some(plan), Some(plan.total)),
+            Offer::Checkout(plan) => (self.plan.map(RawValue::get), self.total) == (Some(written), Some(plan.total)),
             Offer::Refund(offer) => {
                 (self.refund.as_ref(), self.amount) == (Some(&offer.refund), Some(offer.refund.amount))
             }
@@ -116,7 +117,7 @@ pub fn proposals_answer_with_their_confirmation(evidence: &Evidence, findings: &
             ("actor", claim.actor_id == made.actor_id),
             ("operation", said.operation == made.purpose),
             ("status", said.status == Status::Pending),
-            ("offer", evidence.offer(id).is_none_or(|offer| said.offers(offer))),
+            ("offer", evidence.offer(id).is_none_or(|offer| said.offers(offer, &made.offer))),
             ("plan_digest", said.plan_digest == made.plan_digest),
             ("expires_at", said.expires_at == made.expires_at),
             ("resource", claim.resource == Some(id.path())),
