@@ -9,7 +9,7 @@ use countersign::domain::error::Problem;
 use countersign::effects::Retention;
 use countersign::http;
 use countersign::operations::actors;
-use countersign::operations::check::{self, Report};
+use countersign::operations::check::{self, INVARIANTS, Report};
 use countersign::payments::sandbox;
 use countersign::store::Store;
 use countersign::verify::{self, VerifyArgs};
@@ -120,7 +120,7 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
         format!("{orders} orders, {payments} payments, {bookings} bookings of the provider, {products} products");
     match findings.len() {
         0 => {
-            println!("everything adds up: {looked_at}");
+            println!("everything adds up: {looked_at}; {} invariants hold", INVARIANTS.len());
             Ok(())
         }
         found => Err(Failure::Failed(format!("findings: {found}, in {looked_at}"))),

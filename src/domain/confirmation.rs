@@ -82,6 +82,14 @@ pub enum Offer {
 }
 
 impl Offer {
+    /// As it is kept, in JSON.
+    pub fn read(purpose: Purpose, text: &str) -> serde_json::Result<Self> {
+        match purpose {
+            Purpose::Checkout => serde_json::from_str(text).map(Offer::Checkout),
+            Purpose::Refund => serde_json::from_str(text).map(Offer::Refund),
+        }
+    }
+
     pub fn purpose(&self) -> Purpose {
         match self {
             Offer::Checkout(_) => Purpose::Checkout,

@@ -37,10 +37,7 @@ struct Row {
 impl Row {
     fn confirmation(self) -> QueryResult<Confirmation> {
         let status = self.answer_status.and_then(|status| u16::try_from(status).ok());
-        let offer = match self.purpose {
-            Purpose::Checkout => serde_json::from_str(&self.offer).map(Offer::Checkout),
-            Purpose::Refund => serde_json::from_str(&self.offer).map(Offer::Refund),
-        };
+        let offer = Offer::read(self.purpose, &self.offer);
         Ok(Confirmation {
             confirmation_id: self.confirmation_id,
             actor: self.actor_id,
