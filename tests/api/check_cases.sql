@@ -169,6 +169,7 @@ UPDATE payments SET lease_owner = 'gone', lease_until = '2200-01-01 00:00:00' WH
 UPDATE payments SET provider_key_expires_at = '2020-01-01 00:00:00';
 
 -- one_refund_per_key: made more than one refund
+FREE refunds;
 UPDATE refunds SET idempotency_key = '10' WHERE idempotency_key = '13';
 
 -- one_refund_per_confirmation: became more than one refund
