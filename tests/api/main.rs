@@ -21,6 +21,7 @@ mod faulty;
 mod forget;
 mod hang_up;
 mod home;
+mod hot_spots;
 mod lists;
 mod orders;
 mod pages;
