@@ -107,10 +107,10 @@ async fn f24_of_128_buyers_of_50_units_50_have_an_order_and_nobody_else_is_charg
 async fn f24_what_the_merchant_counts_meanwhile_loses_no_sale() {
     let app = TestApp::with(patient).await;
     app.set_stock("MUG-BLUE", 10_000);
-    // Every eighth client is the merchant's.
+    let is_merchant = |n: usize| n.is_multiple_of(8);
     let act = async |n: usize, caller: Caller<'_>| {
         let key = format!("k{n}");
-        if n % 8 != 0 {
+        if !is_merchant(n) {
             let id = caller.proposed(&key, &one_mug(n)).await;
             return caller.confirm(&id).await;
         }
@@ -118,7 +118,7 @@ async fn f24_what_the_merchant_counts_meanwhile_loses_no_sale() {
         let updates = json!([{"product_id": "MUG-BLUE", "set": set}]);
         caller.update(&key, &json!({"mode": "atomic", "updates": updates})).await
     };
-    let credentials: Vec<&str> = (0..CLIENTS).map(|n| if n % 8 == 0 { MERCHANT } else { BUYERS[n % 3] }).collect();
+    let credentials: Vec<&str> = (0..CLIENTS).map(|n| if is_merchant(n) { MERCHANT } else { BUYERS[n % 3] }).collect();
     let got = Crowd::of(&app).all(&credentials, act).await;
     assert_eq!(count(&got, 200), CLIENTS, "{got:?}");
     assert_eq!(app.charges(), 112);

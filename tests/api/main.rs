@@ -19,6 +19,7 @@ mod errors;
 mod examples;
 mod faulty;
 mod forget;
+mod fuzz;
 mod hang_up;
 mod home;
 mod hot_spots;
