@@ -243,7 +243,7 @@ fn a_body_is_done_as_documented_or_refused_as_documented() {
         if got.status < 300 {
             assert_was_allowed(operation, &sent, &what);
         }
-        assert!(got.status == 400 || !refused, "{what}");
+        assert!(got.status >= 400 || !refused, "{what}");
     });
     target.close();
 }
