@@ -3,6 +3,7 @@
 //! number of cases, for a longer run.
 
 mod bodies;
+mod damage;
 mod heads;
 mod parsers;
 mod raw;
