@@ -54,7 +54,8 @@ pub struct PaymentMethod(String);
 impl PaymentMethod {
     pub fn parse(text: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        let well_formed = text.starts_with("pm_") && text.len() <= 255 && text.bytes().all(allowed);
+        let name = text.strip_prefix("pm_")?;
+        let well_formed = (1..=252).contains(&name.len()) && name.bytes().all(allowed);
         well_formed.then(|| Self(text.to_owned()))
     }
 
@@ -112,5 +113,20 @@ pub struct Payment {
 impl Payment {
     pub fn captured(payment_id: PaymentId, amount: Money) -> Self {
         Self { payment_id, status: CaptureStatus::Captured, amount }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payment_method_has_a_name() {
+        for good in ["pm_1", "pm_sandbox_ok", &format!("pm_{}", "x".repeat(252))] {
+            assert_eq!(PaymentMethod::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "pm_", "PM_1", "pm_a b", "pm_é", &format!("pm_{}", "x".repeat(253))] {
+            assert_eq!(PaymentMethod::parse(bad), None, "{bad}");
+        }
     }
 }

@@ -88,7 +88,8 @@ impl Position {
     pub fn parse(cursor: &str, query: &ProductQuery) -> Option<Self> {
         let rest = cursor.strip_prefix(tag(query).as_str())?.strip_prefix('.')?;
         let (score, product_id) = rest.split_once('.')?;
-        Some(Self { score: score.parse().ok()?, product_id: ProductId::parse(product_id)? })
+        let position = Self { score: score.parse().ok()?, product_id: ProductId::parse(product_id)? };
+        Some(position).filter(|position| position.cursor(query) == cursor) // not `+5`, not `05`
     }
 }
 
@@ -130,6 +131,9 @@ mod tests {
         assert_eq!(Position::parse(&cursor, &query("tea")), None);
         for bad in ["", "x", "1.2.3"] {
             assert_eq!(Position::parse(bad, &query("mug")), None);
+        }
+        for other_notation in [".+5.", ".05."] {
+            assert_eq!(Position::parse(&cursor.replace(".5.", other_notation), &query("mug")), None);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One point in time: UTC, cut to the millisecond, so that the time shown is the time stored and the time tested.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta};
 use diesel::backend::Backend;
 use diesel::sql_types;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,8 +17,12 @@ pub struct Timestamp(NaiveDateTime);
 impl Timestamp {
     /// Milliseconds since 1970-01-01T00:00:00Z. None outside the years that RFC 3339 can write.
     pub fn from_unix_millis(millis: i64) -> Option<Self> {
-        let at = DateTime::from_timestamp_millis(millis)?.naive_utc();
-        (chrono::Datelike::year(&at) <= 9999).then_some(Self(at))
+        DateTime::from_timestamp_millis(millis).and_then(|at| Self::writable(at.naive_utc()))
+    }
+
+    /// RFC 3339 has four digits for the year, and no sign.
+    fn writable(at: NaiveDateTime) -> Option<Self> {
+        (0..=9999).contains(&at.year()).then_some(Self(at))
     }
 
     pub fn unix_millis(self) -> i64 {
@@ -45,7 +49,8 @@ impl Timestamp {
 
     fn shifted(self, span: Duration, sign: i32) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-        TimeDelta::try_milliseconds(millis).and_then(|delta| self.0.checked_add_signed(delta * sign)).map_or(self, Self)
+        let shifted = TimeDelta::try_milliseconds(millis).and_then(|delta| self.0.checked_add_signed(delta * sign));
+        shifted.and_then(Self::writable).unwrap_or(self)
     }
 }
 
@@ -96,5 +101,18 @@ mod tests {
         assert_eq!(at.to_string(), "2026-12-01T09:30:00.007Z");
         assert_eq!(at.after(Duration::from_micros(1_999)).unix_millis(), at.unix_millis() + 1);
         assert_eq!(at.after(Duration::MAX), at);
+    }
+
+    #[test]
+    fn a_year_has_four_digits() {
+        let first = Timestamp::from_unix_millis(-62_167_219_200_000).unwrap();
+        let last = Timestamp::from_unix_millis(253_402_300_799_999).unwrap();
+        let written = [first, last].map(|at| at.to_string());
+        assert_eq!(written, ["0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"]);
+        for outside in [i64::MIN, -62_167_219_200_001, 253_402_300_800_000, i64::MAX] {
+            assert_eq!(Timestamp::from_unix_millis(outside), None);
+        }
+        let milli = Duration::from_millis(1);
+        assert_eq!((first.before(milli), last.after(milli)), (first, last));
     }
 }

@@ -126,6 +126,11 @@ pub struct MoneyBody {
     currency: String,
 }
 
+/// As `\s` of ECMA-262 has it, and so the patterns of the document: Unicode's white space with U+FEFF and without U+0085.
+fn is_blank(c: char) -> bool {
+    c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
+}
+
 /// Collects what is wrong with the values of a body, so that the caller hears all of it at once.
 #[derive(Default)]
 pub struct Faults(Vec<Fault>);
@@ -153,7 +158,7 @@ impl Faults {
     /// A text with something in it.
     pub fn text(&mut self, pointer: &str, text: String) -> Option<String> {
         let length = text.chars().count();
-        if text.trim().is_empty() || length > MAX_TEXT {
+        if text.chars().all(is_blank) || length > MAX_TEXT {
             let detail = format!("Expected 1 to {MAX_TEXT} characters that aren't all blank.");
             self.add(pointer, FaultCode::WrongLength, detail);
             return None;

@@ -1,18 +1,18 @@
 //! REST over actix-web: one file a resource, each handler three lines of meaning. What every call passes through lives
 //! in `checked` (the order of checks) and `envelope` (request id, problems, log).
 
-mod address;
+pub mod address;
 mod checked;
 mod checkout;
 mod confirmations;
 mod envelope;
 mod health;
-mod json;
+pub mod json;
 pub mod openapi;
 mod orders;
 pub mod pages;
 mod products;
-mod query;
+pub mod query;
 mod refunds;
 mod reply;
 mod search;

@@ -34,7 +34,7 @@ fn cancel(db: &mut Db, actor: &ActorId, id: &ConfirmationId, now: Timestamp) -> 
     let this = std::slice::from_ref(id);
     holds::lock_orders(db, this)?;
     if !confirmations::leave_pending(db, id, FromPending::Cancel, now)? {
-        return Err(Problem::too_late_to_cancel(id, IN_FLIGHT_WAIT)); // another writer moved it in between
+        return Err(Problem::moved(format!("{id} moved under a cancel")));
     }
     holds::release(db, this, Release::Freed)?;
     Ok(Answer::no_content())

@@ -170,18 +170,18 @@ fn begin<T: TwoStep>(db: &mut Db, confirm: &Confirm, asking: &Asking, now: Times
     Ok(Begun { next, key_expires_at })
 }
 
-/// Where another writer took the key in between, it is this very confirm that is running.
+/// Where another writer took the key in between, the next look says for which request.
 fn claim(db: &mut Db, confirm: &Confirm, settings: Settings, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
     let Some(keyed) = &confirm.keyed else { return Ok(None) };
     let claim = once::claim(db, keyed, settings.retention, now)?;
-    claim.map(|claim| Some(claim.expires_at)).ok_or_else(|| Problem::key_in_flight(IN_FLIGHT_WAIT))
+    claim.map(|claim| Some(claim.expires_at)).ok_or_else(|| Problem::moved("the key was claimed under a confirm"))
 }
 
 /// `pending → committing`. The statement repeats state and deadline; an equal attempt that is undecided forbids it.
 fn commit(db: &mut Db, confirmation: &Confirmation, now: Timestamp) -> Result<(), Problem> {
     match confirmations::begin_commit(db, &confirmation.confirmation_id, now)? {
         Commit::Begun => Ok(()),
-        Commit::NotPending => Err(Problem::operation_in_flight(IN_FLIGHT_WAIT)),
+        Commit::NotPending => Err(Problem::moved(format!("{} moved under a confirm", confirmation.confirmation_id))),
         Commit::AttemptPending => {
             let other = confirmations::find_committing(db, &confirmation.actor, &confirmation.attempt_digest)?;
             let other = match other {

@@ -1,4 +1,5 @@
 use crate::support::*;
+use futures_util::future::join_all;
 use reqwest::Method;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -12,6 +13,22 @@ async fn a_cancel_frees_what_was_held_and_a_repeat_finds_it_done() {
     assert_eq!(app.shopper().get(&path).await.json()["status"], "cancelled");
     assert_eq!(app.shopper().get("/products/MUG-BLUE").await.json()["available"], 120);
     app.shopper().confirm(&id).await.assert_problem(410, "confirmation_cancelled");
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_cancels_at_once_one_frees_and_the_others_are_told_that_it_is_done() {
+    let app = TestApp::start().await;
+    for round in 0..10 {
+        let id = app.shopper().proposed(&format!("k{round}"), &mugs()).await;
+        let path = format!("/confirmations/{id}");
+        let got = join_all((0..8).map(|_| app.shopper().delete(&path))).await;
+        assert_eq!(got.iter().filter(|got| got.status == 204).count(), 1);
+        for other in got.iter().filter(|got| got.status != 204) {
+            other.assert_problem(404, "nothing_to_cancel");
+        }
+    }
+    assert_eq!(app.shopper().get("/products/MUG-BLUE").await.json()["available"], 120);
     app.assert_consistent();
 }
 

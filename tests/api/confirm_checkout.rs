@@ -159,6 +159,23 @@ async fn a_key_that_names_another_request_is_refused_whatever_the_state() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn f25_of_two_confirmations_at_once_under_one_key_one_is_confirmed_and_the_other_is_a_reuse() {
+    let app = TestApp::start().await;
+    for round in 0..10 {
+        let first = app.shopper().proposed(&format!("a{round}"), &cart("MUG-BLUE", 1, "pm_sandbox_ok")).await;
+        let second = app.shopper().proposed(&format!("b{round}"), &cart("MUG-TRAVEL", 1, "pm_sandbox_ok")).await;
+        let key = format!("c{round}");
+        let confirm = |id| app.shopper().confirm_keyed(id, &key);
+        let (one, other) = tokio::join!(confirm(&first), confirm(&second));
+        let (confirmed, reuse) = if one.status == 200 { (one, other) } else { (other, one) };
+        assert_eq!(confirmed.status, 200, "{}", confirmed.text());
+        reuse.assert_problem(422, "idempotency_key_reused");
+    }
+    assert_eq!(app.charges(), 10);
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f31_a_decline_frees_the_hold_and_is_the_answer_for_ever() {
     let app = TestApp::start().await;
     let id = app.shopper().proposed("k", &cart("LAST-ONE", 1, "pm_sandbox_declined")).await;

@@ -155,7 +155,7 @@ fn assert_headers(response: &'static Value, got: &Got, what: &str) {
 }
 
 /// `name` stands for the schema: one is compiled once.
-fn assert_valid(name: &str, schema: &Value, value: &Value, what: &str) {
+pub fn assert_valid(name: &str, schema: &Value, value: &Value, what: &str) {
     let validator = VALIDATORS.lock().unwrap().get(name).cloned();
     let validator = validator.unwrap_or_else(|| {
         let mut root = strict(schema, Part::Whole);

@@ -19,8 +19,10 @@ mod errors;
 mod examples;
 mod faulty;
 mod forget;
+mod fuzz;
 mod hang_up;
 mod home;
+mod hot_spots;
 mod lists;
 #[cfg(feature = "failpoints")]
 mod matrix;

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn without_lookalikes(config: &mut Config) {
+pub fn without_lookalikes(config: &mut Config) {
     config.settings.refunds.lookalike_window = Duration::ZERO;
 }
 
 /// An order of exactly 100.00 USD: no tax in Oregon, no shipping for pickup.
-async fn hundred(app: &TestApp, key: &str) -> String {
+pub async fn hundred(app: &TestApp, key: &str) -> String {
     app.set_stock("LAST-ONE", 10);
     let cart = with(cart("LAST-ONE", 1, "pm_sandbox_ok"), "/shipping_address/region", json!("OR"));
     let order = app.shopper().ordered(key, &with(cart, "/shipping_option", json!("pickup"))).await;

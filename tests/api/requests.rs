@@ -96,6 +96,7 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
         ("/items", with(mugs(), "/items", json!(vec![json!({"product_id": "A", "quantity": 1}); 101])).to_string()),
         ("/items/0/product_id", with(mugs(), "/items", json!([{"product_id": "a b", "quantity": 1}])).to_string()),
         ("/shipping_address/name", with(mugs(), "/shipping_address/name", json!("  ")).to_string()),
+        ("/shipping_address/name", with(mugs(), "/shipping_address/name", json!("\u{a0}\u{feff}")).to_string()),
         ("/shipping_address/name", with(mugs(), "/shipping_address/name", json!(long)).to_string()),
         ("/shipping_address/line2", with(mugs(), "/shipping_address/line2", json!("")).to_string()),
         ("/shipping_address/country", with(mugs(), "/shipping_address/country", json!("us")).to_string()),

@@ -105,6 +105,8 @@ async fn a_cursor_of_another_search_and_values_out_of_range_are_refused() {
         "limit=&limit=2",
         "q=a&q=b",
         "q=%00",
+        "q=%FF",
+        "q=caf%C3",
     ] {
         app.shopper().get(&format!("/products?{query}")).await.assert_problem(400, "malformed_request");
     }
