@@ -65,7 +65,7 @@ fn soak() {
 }
 
 /// Servers side by side: a history waits more than it computes.
-const LANES: u64 = 4;
+const LANES: u64 = 8;
 
 #[derive(Clone)]
 struct Bounds {
