@@ -51,7 +51,8 @@ fn timestamp(time: Time) -> Timestamp {
 /// Its workers look once, when it starts.
 fn start(home: &Home, now: Time) -> Process {
     let flags = ["--provider-timeout", "150ms", "--lease", "10s", "--worker-interval", "1h", "--sandbox-delay", "10ms"];
-    Process::start_at(home, timestamp(now), &[&flags[..], &["--max-pending", "4"]].concat())
+    let connections = ["--max-pending", "4", "--database-connections", "4"];
+    Process::start_at(home, timestamp(now), &[&flags[..], &connections].concat())
 }
 
 /// Where two answers have to be the same bytes.
@@ -69,7 +70,7 @@ pub struct History<'a> {
     open: Vec<Call>,
     kept: HashMap<Slot, Vec<u8>>,
     workers: Workers,
-    pub log: Vec<String>,
+    pub said: Vec<String>,
 }
 
 impl<'a> History<'a> {
@@ -92,7 +93,7 @@ impl<'a> History<'a> {
             open: Vec::new(),
             kept: HashMap::new(),
             workers: Workers::Rest,
-            log: Vec::new(),
+            said: Vec::new(),
         }
     }
 
@@ -106,7 +107,10 @@ impl<'a> History<'a> {
         self.look_around().await?;
         self.lane.move_clock(self.lane.now + AFTERWARDS);
         let wrong = findings(&self.lane.home.database, &self.lane.home.ledger, timestamp(self.lane.now));
-        if wrong.is_empty() { Ok(()) } else { Err(format!("the books: {wrong:#?}")) }
+        match wrong.first() {
+            None => Ok(()),
+            Some(first) => Err(format!("{first}; {} findings in all", wrong.len())),
+        }
     }
 
     async fn happen(&mut self, event: Event) -> Result<(), String> {
@@ -116,18 +120,18 @@ impl<'a> History<'a> {
             Event::Stall { point, calls } => self.stall(point, calls).await,
             Event::Kill(calls, micros) => self.calls(calls, Client::Kills(micros)).await,
             Event::Arm { point, skip } => {
-                self.log.push(format!("arm {point} after {skip}"));
+                self.said.push(format!("arm {point} after {skip}"));
                 self.lane.process.control().arm(&format!("{point}={skip}*off->1*return(abort)"));
                 self.lane.armed = true;
                 Ok(())
             }
             Event::Clock(to) => {
-                self.log.push(format!("clock +{} ms", to - self.lane.now));
+                self.said.push(format!("clock +{} ms", to - self.lane.now));
                 self.lane.move_clock(to);
                 Ok(())
             }
             Event::Restart => {
-                self.log.push("restart".to_owned());
+                self.said.push("restart".to_owned());
                 self.restart();
                 Ok(())
             }
@@ -150,7 +154,7 @@ impl<'a> History<'a> {
         }
         let died = killed || self.lane.process.has_ended();
         for (call, answer) in calls.iter().zip(&answers) {
-            self.log.push(format!("{call:?}{} -> {}", client.word(), said(answer)));
+            self.said.push(format!("{call:?}{} -> {}", client.word(), answered(answer)));
         }
         if died && !killed && !self.lane.armed {
             return Err("the server ended by itself".to_owned());
@@ -161,7 +165,7 @@ impl<'a> History<'a> {
         let lost = if died { Lost::Died } else { Lost::GoesOn };
         self.hear(calls, answers, &[], lost)?;
         if died {
-            self.log.push("restarted".to_owned());
+            self.said.push("restarted".to_owned());
             self.restart();
         }
         Ok(())
@@ -197,7 +201,7 @@ impl<'a> History<'a> {
         if first.is_finished() {
             self.lane.process.control().arm("");
             let answer = first.await.unwrap().ok();
-            self.log.push(format!("{:?} -> {}", calls[0], said(&answer)));
+            self.said.push(format!("{:?} -> {}", calls[0], answered(&answer)));
             return self.hear(calls[..1].to_vec(), vec![answer], &[], Lost::GoesOn);
         }
         self.lane.move_clock(began + PAST_THE_LEASE);
@@ -205,7 +209,7 @@ impl<'a> History<'a> {
         self.lane.process.control().release();
         answers.insert(0, first.await.unwrap().ok());
         for (call, answer) in calls.iter().zip(&answers) {
-            self.log.push(format!("{call:?} (the first stops at {point}) -> {}", said(answer)));
+            self.said.push(format!("{call:?} (the first stops at {point}) -> {}", answered(answer)));
         }
         if answers.iter().any(Option::is_none) {
             return Err("no answer".to_owned());
@@ -264,9 +268,7 @@ impl<'a> History<'a> {
         let example = before.any().clone();
         let after = before.after(&burst, lost, self.workers, self.lane.now);
         if after.len() == 0 {
-            return Err(format!(
-                "nothing explains the last answers; one shop that explained those before: {example:?}"
-            ));
+            return Err(format!("no shop explains the last answers; one that explained those before: {example:?}"));
         }
         self.worlds = Some(after);
         Ok(())
@@ -348,7 +350,7 @@ impl<'a> History<'a> {
 
     /// Every call without a final answer is repeated until it has one.
     async fn settle(&mut self) -> Result<(), String> {
-        self.log.push("settle".to_owned());
+        self.said.push("settle".to_owned());
         for _ in 0..30 {
             let Some(call) = self.open.first().cloned() else {
                 self.worlds = self.worlds.take().map(Worlds::without_ghosts);
@@ -392,7 +394,7 @@ impl Client {
     }
 }
 
-fn said(got: &Option<Got>) -> String {
+fn answered(got: &Option<Got>) -> String {
     match got {
         None => "nothing".to_owned(),
         Some(got) => {

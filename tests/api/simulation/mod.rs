@@ -20,10 +20,34 @@ use std::time::{Duration, Instant};
 /// Histories that one server sees; then another one starts on an empty database.
 const A_LANE: usize = 40;
 
-/// Tells one history, and says all of it if nothing explains it.
-async fn tell(lane: &mut Lane, seed: u64) -> Result<(), String> {
+/// A history that nothing explains, or after which the books are wrong.
+struct Violation {
+    seed: u64,
+    why: String,
+    said: Vec<String>,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\nseed {}: {}", self.said.join("\n"), self.seed, self.why)
+    }
+}
+
+/// Says which history it was when something else fails in it.
+struct Telling(u64);
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("simulation: seed {}", self.0);
+        }
+    }
+}
+
+async fn tell(lane: &mut Lane, seed: u64) -> Result<(), Violation> {
+    let _telling = Telling(seed);
     let mut history = History::begin(lane, seed).await;
-    history.run().await.map_err(|why| format!("seed {seed}:\n{}\n{why}", history.log.join("\n")))
+    history.run().await.map_err(|why| Violation { seed, why, said: history.said })
 }
 
 fn variable(name: &str) -> Option<u64> {
@@ -39,7 +63,7 @@ async fn every_history_has_a_shop_that_explains_it() {
     let mut lane = Lane::new();
     let first: Vec<u64> = (1..=30).collect();
     for seed in ONCE_FAILED.iter().chain(&first) {
-        tell(&mut lane, *seed).await.unwrap_or_else(|why| panic!("{why}"));
+        tell(&mut lane, *seed).await.unwrap_or_else(|violation| panic!("{violation}"));
     }
 }
 
@@ -85,9 +109,9 @@ async fn run_lanes(bounds: Bounds) -> u64 {
             if next >= bounds.histories || Instant::now() >= bounds.until {
                 return told;
             }
-            if let Err(why) = tell(&mut lane, bounds.first + next).await {
-                bounds.begun.store(u64::MAX / 2, Ordering::Relaxed); // the others needn't go on
-                panic!("history {next}: {why}");
+            if let Err(violation) = tell(&mut lane, bounds.first + next).await {
+                bounds.begun.store(bounds.histories, Ordering::Relaxed); // the others needn't go on
+                panic!("{violation}\nsimulation: violation in history {}", next + 1);
             }
             told += 1;
         }
