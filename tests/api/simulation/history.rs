@@ -7,6 +7,7 @@ use super::shop::{DISCOUNT, Expect, HOUR, Product, SECOND, Shop, Time};
 use crate::process::Process;
 use crate::support::*;
 use countersign::domain::time::Timestamp;
+use countersign::operations::check::Finding;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -106,13 +107,22 @@ impl<'a> History<'a> {
         self.settle().await?;
         self.look_around().await?;
         self.lane.move_clock(self.lane.now + AFTERWARDS);
-        let mut wrong = all_findings(&self.lane.home.database, &self.lane.home.ledger, timestamp(self.lane.now));
-        // All calls were repeated until they were settled: only what is too old to be sent again may be undecided.
-        wrong.retain(|finding| !finding.to_string().starts_with("undecided_payments_can_be_sent_again"));
+        let wrong = self.wrong();
         match wrong.first() {
             None => Ok(()),
             Some(first) => Err(format!("{first}; {} findings in all", wrong.len())),
         }
+    }
+
+    /// What is wrong with the books. All calls were repeated until they were settled: only what is too old to be sent again
+    /// may be undecided, and a worker that looked at it may have died.
+    fn wrong(&self) -> Vec<String> {
+        let found = all_findings(&self.lane.home.database, &self.lane.home.ledger, timestamp(self.lane.now));
+        let found: Vec<String> = found.iter().map(Finding::to_string).collect();
+        let payment = |line: &str| line.split(' ').nth(1).unwrap_or_default().to_owned();
+        let is_old = |line: &String| line.starts_with("undecided_payments_can_be_sent_again");
+        let old: Vec<String> = found.iter().filter(|line| is_old(line)).map(|line| payment(line)).collect();
+        found.into_iter().filter(|line| !old.contains(&payment(line))).collect()
     }
 
     async fn happen(&mut self, event: Event) -> Result<(), String> {
