@@ -251,7 +251,10 @@ impl Operation {
                 natural_key: Some("confirmation_id"),
                 scopes: &[Scope::CheckoutPropose, Scope::RefundsCreate],
                 side_effects: &["frees what the confirmation holds"],
-                problems: &[&[Code::NothingToCancel, Code::OperationInFlight, Code::ConfirmationDecided]],
+                problems: &[
+                    &[Code::NothingToCancel, Code::OperationInFlight, Code::ConfirmationDecided],
+                    &[Code::PaymentNeedsReview],
+                ],
                 ..READ
             },
             Operation::ConfirmCheckout => &EffectProfile {

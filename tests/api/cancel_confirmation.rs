@@ -89,3 +89,16 @@ async fn a_confirmation_that_is_being_confirmed_cannot_be_cancelled_and_keeps_it
     assert_eq!(app.shopper().confirm(&id).await.status, 200);
     app.assert_consistent();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_what_only_a_person_can_end_is_not_called_a_wait() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_before_charge")).await;
+    assert_eq!(app.shopper().confirm(&id).await.status, 503);
+    let cancel = async || app.shopper().delete(&format!("/confirmations/{id}")).await;
+    cancel().await.assert_problem(409, "operation_in_flight");
+    app.clock.advance(DAY);
+    let problem = cancel().await.assert_problem(409, "payment_needs_review");
+    assert_eq!(problem["recovery"], "ask_human");
+    app.shopper().confirm(&id).await.assert_problem(409, "payment_needs_review");
+}

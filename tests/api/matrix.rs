@@ -6,7 +6,7 @@ use crate::process::Process;
 use crate::support::*;
 use countersign::domain::operation::Operation;
 use countersign::domain::time::Timestamp;
-use countersign::effects::Reach;
+use countersign::effects::{Effect, Reach};
 use countersign::failpoints::*;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -137,6 +137,10 @@ impl Bench {
                 let batch = json!({"mode": "atomic", "updates": set});
                 call(MERCHANT, Method::POST, "/products-batch-update".into(), Some(batch), 200)
             }
+            Operation::SetShippingAddress => {
+                let (path, to) = (format!("/orders/{}/shipping-address", self.order(n).await), address("US"));
+                call(SHOPPER, Method::PUT, path, Some(with(to, "/line2", json!(format!("key-{n}")))), 200)
+            }
             other => panic!("{other:?} isn't in the matrix"),
         }
     }
@@ -165,7 +169,9 @@ impl Bench {
             Operation::ConfirmCheckout => "orders",
             Operation::CancelConfirmation => "confirmations WHERE status = 'cancelled'",
             Operation::IssueRefund | Operation::ConfirmRefund => "refunds WHERE status = 'succeeded'",
-            _ => "stock_changes WHERE actor_id IS NOT NULL",
+            Operation::BatchUpdateProducts => "stock_changes WHERE actor_id IS NOT NULL",
+            Operation::SetShippingAddress => "orders WHERE shipping_address LIKE '%key-%'",
+            other => panic!("{other:?} isn't in the matrix"),
         };
         let count = |url, table: &str| number(url, &format!("SELECT count(*) AS n FROM {table}"));
         (count(&self.home.database, ours), count(&self.home.ledger, "ledger"))
@@ -330,6 +336,19 @@ async fn f05_f06_f21_f22_f26_a_disturbed_confirm_of_a_refund_gives_back_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f05_f06_f26_a_disturbed_batch_is_written_once() {
     row(Operation::BatchUpdateProducts, LOCAL).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f05_f06_f26_a_disturbed_address_is_set_once() {
+    row(Operation::SetShippingAddress, LOCAL).await;
+}
+
+#[test]
+fn every_write_is_in_the_matrix() {
+    let source = include_str!("matrix.rs");
+    for operation in Operation::ALL.iter().filter(|operation| operation.profile().effect != Effect::Pure) {
+        assert!(source.contains(&format!("row(Operation::{operation:?}, ")), "{operation:?}");
+    }
 }
 
 #[test]

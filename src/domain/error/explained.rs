@@ -183,8 +183,8 @@ impl Code {
                 "Send the same request again, with the same key, after Retry-After: it answers with the first call's outcome.",
             ),
             Code::PaymentNeedsReview => (
-                "The provider was asked to move money long ago, says that it doesn't know of it, and may have forgotten: \
-                 sending it again isn't safe any more. It was not sent again.",
+                "The provider was asked to move money long ago, nobody knows what became of it, and the provider may have \
+                 forgotten: sending it again isn't safe any more. It was not sent again.",
                 "A person has to compare the provider's books. `countersign check` lists such payments.",
             ),
             Code::ConfirmationCancelled => (

@@ -363,7 +363,7 @@ impl Problem {
     pub fn payment_needs_review() -> Self {
         Self::new(
             Code::PaymentNeedsReview,
-            "The provider doesn't know this payment and it is too old to be sent again safely. A person has to settle it.",
+            "The payment's outcome isn't known, and it is too old to be sent again safely. A person has to settle it.",
         )
     }
 }

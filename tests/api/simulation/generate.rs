@@ -1,7 +1,7 @@
 //! What happens next in a history: mostly what makes sense, often twice, sometimes nonsense.
 
 use super::calls::{Ask, Call, Cart, Guard, Key, Kind, Names, Pay, Tag, Update, Who};
-use super::shop::{DAY, MINUTE, SECOND, Shop, TTL, Time};
+use super::shop::{DAY, MINUTE, SECOND, Shop, Status, TTL, Time, What};
 use countersign::failpoints;
 use fastrand::Rng;
 
@@ -36,6 +36,21 @@ const OUTSIDE_TRANSACTIONS: [&str; 4] = [
     failpoints::PROVIDER_ACTED,
     failpoints::PROVIDER_ANSWERED,
 ];
+impl Event {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Event::Calls(calls) if calls.len() == 1 => "a call",
+            Event::Calls(_) => "calls at once",
+            Event::HangUp(..) => "clients that hang up",
+            Event::Kill(..) => "a kill",
+            Event::Arm { .. } => "a point armed",
+            Event::Stall { .. } => "a stall",
+            Event::Clock(_) => "time that passes",
+            Event::Restart => "a restart",
+        }
+    }
+}
+
 const BUYERS: [Who; 3] = [Who::Shopper, Who::Second, Who::Stranger];
 
 pub struct Generator {
@@ -152,22 +167,30 @@ impl Generator {
     fn ask(&mut self, shop: &Shop, names: &Names) -> (Who, Ask) {
         let buyer = *self.pick(&BUYERS).unwrap();
         // Whoever hasn't heard an id can't say it. Nothing is ever made under key 0.
-        let offer = self.pick(&names.all(Kind::Confirmation)).copied().unwrap_or((buyer, 0));
-        let order = self.pick(&names.all(Kind::Order)).copied().unwrap_or((buyer, 0));
-        let roll = if shop.offers.is_empty() { self.rng.u32(..30) } else { self.rng.u32(..100) };
+        let (offers, orders) = (names.all(Kind::Confirmation), names.all(Kind::Order));
+        let open: Vec<Tag> = offers.iter().copied().filter(|tag| is_open(shop, *tag)).collect();
+        let among = if self.rng.u32(..10) < 7 && !open.is_empty() { &open } else { &offers };
+        let offer = self.pick(among).copied().unwrap_or((buyer, 0));
+        let order = self.pick(&orders).copied().unwrap_or((buyer, 0));
+        // There is little to say about nothing.
+        let roll = match (offers.len(), orders.len()) {
+            (0, _) => self.rng.u32(..22),
+            (_, 0) => self.rng.u32(..58),
+            _ => self.rng.u32(..100),
+        };
         match roll {
-            0..=21 => (buyer, Ask::Propose(self.cart(shop))),
-            22..=25 => (buyer, Ask::DryRun(self.cart(shop))),
-            26..=47 => self.confirm(shop, offer),
-            48..=53 => (offer.0, Ask::Cancel(offer)),
-            54..=67 => (Who::Support, Ask::Refund { order, cents: self.cents(shop, order) }),
-            68..=69 => (Who::Support, Ask::DryRunRefund { order, cents: self.cents(shop, order) }),
-            70..=75 => (Who::Merchant, self.update(shop)),
-            76..=78 => {
+            0..=15 => (buyer, Ask::Propose(self.cart(shop))),
+            16..=18 => (buyer, Ask::DryRun(self.cart(shop))),
+            19..=41 => self.confirm(shop, offer),
+            42..=46 => (offer.0, Ask::Cancel(offer)),
+            47..=52 => (Who::Merchant, self.update(shop)),
+            53..=76 => (Who::Support, Ask::Refund { order, cents: self.cents(shop, order) }),
+            77..=79 => (Who::Support, Ask::DryRunRefund { order, cents: self.cents(shop, order) }),
+            80..=82 => {
                 let (house, moves) = (self.rng.u8(10..20), self.rng.u32(..5) == 0);
                 (order.0, Ask::Address { order, house, moves })
             }
-            79..=99 => self.read(names, buyer, offer, order),
+            83..=99 => self.read(names, buyer, offer, order),
             _ => unreachable!("below a hundred"),
         }
     }
@@ -185,7 +208,18 @@ impl Generator {
         (offer.0, if refund { Ask::ConfirmRefund(offer, guard) } else { Ask::Confirm(offer, guard) })
     }
 
+    /// Sometimes one that was proposed before: by the same actor it is another attempt at the same purchase.
     fn cart(&mut self, shop: &Shop) -> Cart {
+        let carts = shop.offers.values().filter_map(|offer| match &offer.what {
+            What::Checkout { cart, .. } => Some(cart.clone()),
+            What::Refund { .. } => None,
+        });
+        let carts: Vec<Cart> = carts.collect();
+        if let Some(cart) = self.pick(&carts)
+            && self.rng.u32(..3) == 0
+        {
+            return Cart { expected_total: None, ..cart.clone() };
+        }
         let first = self.rng.usize(..2);
         let mut lines = vec![(first, self.rng.i64(1..=3))];
         if self.rng.u32(..3) == 0 {
@@ -253,6 +287,11 @@ impl Generator {
             },
         }
     }
+}
+
+/// Whether something may still become of it.
+fn is_open(shop: &Shop, offer: Tag) -> bool {
+    shop.offers.get(&offer).is_some_and(|offer| matches!(offer.status, Status::Pending | Status::Committing))
 }
 
 /// Long enough that nothing of a history is pending any more.

@@ -3,14 +3,15 @@
 use super::calls::{Ask, Call, Kind, Names, Tag, Who};
 use super::generate::{AFTERWARDS, Event, Generator};
 use super::search::{Lost, Seen, Workers, Worlds};
-use super::shop::{DISCOUNT, Expect, HOUR, Product, SECOND, Shop, Time};
+use super::shop::{DISCOUNT, Expect, HOUR, KEPT, MAX_PENDING, Product, SECOND, Shop, Time, is_money};
 use crate::process::Process;
 use crate::support::*;
+use countersign::domain::error::{Code, Stored};
 use countersign::domain::time::Timestamp;
 use countersign::operations::check::Finding;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ fn timestamp(time: Time) -> Timestamp {
 /// Its workers look once, when it starts.
 fn start(home: &Home, now: Time) -> Process {
     let flags = ["--provider-timeout", "150ms", "--lease", "10s", "--worker-interval", "1h", "--sandbox-delay", "10ms"];
-    let connections = ["--max-pending", "4", "--database-connections", "4"];
+    let connections = ["--max-pending", &MAX_PENDING.to_string(), "--database-connections", "4"];
     Process::start_at(home, timestamp(now), &[&flags[..], &connections].concat())
 }
 
@@ -63,15 +64,24 @@ enum Slot {
     Decision(Tag),
 }
 
+struct Kept {
+    body: Vec<u8>,
+    at: Time,
+    /// Whether its first answer is among those that were heard.
+    executed: bool,
+}
+
 pub struct History<'a> {
     lane: &'a mut Lane,
     names: Names,
     generator: Generator,
     worlds: Option<Worlds>,
     open: Vec<Call>,
-    kept: HashMap<Slot, Vec<u8>>,
+    kept: HashMap<Slot, Kept>,
     workers: Workers,
     pub said: Vec<String>,
+    /// How often what happened, and what was answered.
+    pub counts: BTreeMap<String, u64>,
 }
 
 impl<'a> History<'a> {
@@ -82,7 +92,7 @@ impl<'a> History<'a> {
         }
         let mut generator = Generator::new(seed);
         let products =
-            [4, 60].map(|dollars| Product { stock: generator.rng.i64(1..=6), price: dollars * 100, version: 1 });
+            [4, 60].map(|dollars| Product { stock: generator.rng.i64(2..=9), price: dollars * 100, version: 1 });
         let shop = Shop::new(products, generator.rng.i64(1..=2));
         let names = Names::new(seed);
         set_up(lane, &names, &shop).await;
@@ -95,6 +105,7 @@ impl<'a> History<'a> {
             kept: HashMap::new(),
             workers: Workers::Rest,
             said: Vec::new(),
+            counts: BTreeMap::new(),
         }
     }
 
@@ -118,14 +129,18 @@ impl<'a> History<'a> {
     /// may be undecided, and a worker that looked at it may have died.
     fn wrong(&self) -> Vec<String> {
         let found = all_findings(&self.lane.home.database, &self.lane.home.ledger, timestamp(self.lane.now));
-        let found: Vec<String> = found.iter().map(Finding::to_string).collect();
-        let payment = |line: &str| line.split(' ').nth(1).unwrap_or_default().to_owned();
-        let is_old = |line: &String| line.starts_with("undecided_payments_can_be_sent_again");
-        let old: Vec<String> = found.iter().filter(|line| is_old(line)).map(|line| payment(line)).collect();
-        found.into_iter().filter(|line| !old.contains(&payment(line))).collect()
+        let payment = |finding: &Finding| finding.to_string().split(' ').nth(1).unwrap_or_default().to_owned();
+        let is_old = |finding: &&Finding| finding.to_string().starts_with("undecided_payments_can_be_sent_again");
+        let old: Vec<String> = found.iter().filter(is_old).map(payment).collect();
+        let is_wrong = |finding: &&Finding| match finding {
+            Finding::Wrong(_) => true,
+            Finding::Undecided(_) => !old.contains(&payment(finding)),
+        };
+        found.iter().filter(is_wrong).map(Finding::to_string).collect()
     }
 
     async fn happen(&mut self, event: Event) -> Result<(), String> {
+        *self.counts.entry(event.word().to_owned()).or_default() += 1;
         match event {
             Event::Calls(calls) => self.calls(calls, Client::Waits).await,
             Event::HangUp(calls, micros) => self.calls(calls, Client::HangsUp(micros)).await,
@@ -150,6 +165,7 @@ impl<'a> History<'a> {
         }
     }
 
+    /// Its workers look right after the start, at their own pace: what they decide may show at any time from then on.
     fn restart(&mut self) {
         self.lane.restart();
         self.worlds = self.worlds.take().map(Worlds::without_ghosts);
@@ -186,12 +202,18 @@ impl<'a> History<'a> {
     /// Keeps the shops that explain the answers, and what they say for ever. `begun` are times of first steps other than
     /// now.
     fn hear(&mut self, calls: Vec<Call>, answers: Vec<Option<Got>>, begun: &[Time], lost: Lost) -> Result<(), String> {
+        for (call, answer) in calls.iter().zip(&answers) {
+            *self.counts.entry(format!("{} {}", call.ask.operation().as_str(), kind(answer))).or_default() += 1;
+        }
         self.explain(&calls, &answers, begun, lost)?;
         for (call, answer) in calls.iter().zip(&answers) {
             answer.as_ref().map_or(Ok(()), |got| self.lists(call, got))?;
         }
         for (call, answer) in calls.into_iter().zip(answers) {
-            answer.as_ref().map_or(Ok(()), |got| self.learn(&call, got))?;
+            if let Some(got) = &answer {
+                self.ids(&call, got)?;
+                self.bytes(&call, got)?;
+            }
             self.remember(call, answer.as_ref());
         }
         Ok(())
@@ -286,8 +308,8 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Ids and stored answers never change.
-    fn learn(&mut self, call: &Call, got: &Got) -> Result<(), String> {
+    /// An id is one thing's for ever.
+    fn ids(&mut self, call: &Call, got: &Got) -> Result<(), String> {
         if got.status >= 300 && got.status != 402 {
             return Ok(());
         }
@@ -309,17 +331,31 @@ impl<'a> History<'a> {
                 id("order_id").map_or(Ok(()), |id| self.names.learn(Kind::Order, tag, &id))?;
             }
         }
+        Ok(())
+    }
+
+    /// A stored answer never changes, and is made once; but for keys that may be forgotten meanwhile.
+    fn bytes(&mut self, call: &Call, got: &Got) -> Result<(), String> {
         let slot = match (&call.ask, call.tag()) {
             (Ask::Confirm(tag, _) | Ask::ConfirmRefund(tag, _), _) => Slot::Decision(*tag),
             (ask, Some(tag)) if ask.writes() => Slot::Key(tag),
             _ => return Ok(()),
         };
-        let executed = !got.is_replay() && matches!(slot, Slot::Key(_));
-        let kept = self.kept.entry(slot).or_insert_with(|| got.body.clone());
-        if executed {
-            kept.clone_from(&got.body);
+        let new = Kept { body: got.body.clone(), at: self.lane.now, executed: !got.is_replay() };
+        let is_decided = got.is_replay() || got.status < 300 || is_stored(got);
+        if !is_decided {
+            return Ok(());
         }
-        if *kept == got.body { Ok(()) } else { Err(format!("{call:?} was answered otherwise before")) }
+        let may_be_new = |kept: &Kept| !is_money(&call.ask) && (!kept.executed || self.lane.now >= kept.at + KEPT);
+        let Some(kept) = self.kept.get_mut(&slot).filter(|kept| !may_be_new(kept)) else {
+            self.kept.insert(slot, new);
+            return Ok(());
+        };
+        if new.executed && kept.executed {
+            return Err(format!("{call:?} was executed twice"));
+        }
+        kept.executed |= new.executed;
+        if kept.body == new.body { Ok(()) } else { Err(format!("{call:?} was answered otherwise before")) }
     }
 
     /// A list has everything of this history that the caller may see and that was there before.
@@ -416,6 +452,19 @@ fn answered(got: &Option<Got>) -> String {
     }
 }
 
+fn kind(got: &Option<Got>) -> String {
+    match got {
+        None => "lost".to_owned(),
+        Some(got) if got.is_replay() => format!("{} again", got.status),
+        Some(got) if got.status < 400 => got.status.to_string(),
+        Some(got) => got.code(),
+    }
+}
+
+fn is_stored(got: &Got) -> bool {
+    Code::parse(&got.code()).is_some_and(|code| code.row().stored == Stored::Yes)
+}
+
 fn is_open(got: &Got) -> bool {
     got.status == 503 || (got.status == 409 && got.code().ends_with("_in_flight"))
 }
@@ -446,11 +495,11 @@ async fn set_up(lane: &Lane, names: &Names, shop: &Shop) {
     let batch = json!({"mode": "atomic", "updates": products.collect::<Vec<_>>()});
     let got = lane.process.caller(MERCHANT).update(&format!("{}-setup", names.history), &batch).await;
     assert_eq!(got.status, 200, "{}", got.text());
-    batch_sql(lane, names, shop.use_limit);
+    add_discount_code(lane, names, shop.use_limit);
 }
 
 /// Discount codes have no operation of their own.
-fn batch_sql(lane: &Lane, names: &Names, use_limit: i64) {
+fn add_discount_code(lane: &Lane, names: &Names, use_limit: i64) {
     let code = names.discount();
     let columns = "code, amount_minor, currency, use_limit, held, used";
     let values = format!("'{code}', {DISCOUNT}, 'USD', {use_limit}, 0, 0");

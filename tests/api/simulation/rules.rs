@@ -49,7 +49,7 @@ pub fn begin(shop: &Shop, call: &Call, now: Time) -> Vec<Next> {
             done(shop, plan(shop, cart, now).map_or_else(|no| no, |total| dry_run(shop, who, cart, total, now)))
         }
         Ask::DryRunRefund { order, cents } => done(shop, dry_run_refund(shop, who, *order, *cents, now)),
-        Ask::Status(key) => done(shop, status(shop, who, *key, now)),
+        Ask::Status(key) => status(shop, who, *key, now),
         // What was counted for a task is told by the tests of tasks.
         Ask::Task => [refused(shop, 404, "not_found"), done(shop, Expect::ok(200, Vec::new()))].concat(),
         read => done(shop, read_one(shop, who, read, now)),
@@ -124,7 +124,7 @@ fn decide_charge(shop: &mut Shop, tag: Tag, now: Time) -> Expect {
         for (product, quantity) in &cart.lines {
             shop.products[*product].stock -= quantity;
         }
-        shop.orders.insert(tag, Order { total, refunded: 0, made_at: now });
+        shop.orders.insert(tag, Order { total, refunded: 0, made_at: now, house: cart.place });
     }
     answer
 }
@@ -256,7 +256,7 @@ fn propose(shop: &mut Shop, call: &Call, cart: &Cart, now: Time) -> Result<Expec
 
 /// As the server writes it.
 pub fn at(time: Time) -> String {
-    countersign::domain::time::Timestamp::from_unix_millis(time).unwrap().to_string()
+    chrono::DateTime::from_timestamp_millis(time).unwrap().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 fn cancel(shop: &mut Shop, who: Who, tag: Tag, now: Time) -> Result<Expect, Expect> {
@@ -268,6 +268,9 @@ fn cancel(shop: &mut Shop, who: Who, tag: Tag, now: Time) -> Result<Expect, Expe
             Ok(Expect::ok(204, Vec::new()))
         }
         Status::Pending | Status::Cancelled => Err(Expect::problem(404, "nothing_to_cancel")),
+        Status::Committing if now >= offer.asked_at + PROVIDER_KEEPS => {
+            Err(Expect::problem(409, "payment_needs_review"))
+        }
         Status::Committing => Err(Expect::problem(409, "operation_in_flight")),
         Status::Confirmed | Status::Declined => Err(Expect::problem(409, "confirmation_decided")),
     }
@@ -314,10 +317,14 @@ fn address(shop: &Shop, call: &Call, order: Tag, house: u8, moves: bool, now: Ti
     if pickup {
         return done(shop, started);
     }
+    if now > found.made_at + 7 * DAY {
+        return done(shop, started); // three business days, a weekend and a day to spare
+    }
     let mut after = shop.clone();
     let answer = match moves {
         true => Expect::problem(409, "address_changes_price"),
         false => {
+            after.orders.get_mut(&order).unwrap().house = house;
             let answer = Expect::ok(200, vec![("/shipping_address/line2", format!("House {house}"))]);
             claim(&mut after, call, Some(answer.clone()), now);
             answer
@@ -476,20 +483,22 @@ fn confirm_pending(shop: &Shop, call: &Call, tag: Tag, guard: Guard, now: Time) 
     }
 }
 
-fn status(shop: &Shop, who: Who, key: Key, now: Time) -> Expect {
-    let Some(claim) = shop.claim(who, key, now) else { return Expect::problem(404, "not_found") };
+fn status(shop: &Shop, who: Who, key: Key, now: Time) -> Vec<Next> {
+    let Some(claim) = shop.claim(who, key, now) else { return refused(shop, 404, "not_found") };
     let answer = match &claim.ask {
         Ask::Confirm(tag, _) | Ask::ConfirmRefund(tag, _) => shop.offers[tag].decision.clone(),
         _ if is_money(&claim.ask) && claim.answer.is_some() && now >= claim.forgotten_at => {
-            return Expect::problem(410, "idempotency_key_expired");
+            return refused(shop, 410, "idempotency_key_expired");
         }
         _ => claim.answer.clone(),
     };
+    let is = |state: &str, http: String| {
+        done(shop, Expect::ok(200, vec![("/status", state.to_owned()), ("/http_status", http)]))
+    };
     match answer {
-        Some(answer) => {
-            Expect::ok(200, vec![("/status", "completed".into()), ("/http_status", answer.status.to_string())])
-        }
-        None => Expect::ok(200, vec![("/http_status", String::new())]),
+        Some(answer) => is("completed", answer.status.to_string()),
+        // Which of the two is the lease's word.
+        None => [is("in_flight", String::new()), is("unknown", String::new())].concat(),
     }
 }
 
@@ -501,7 +510,7 @@ fn read_one(shop: &Shop, who: Who, ask: &Ask, now: Time) -> Expect {
             Some(offer) => Expect::ok(200, vec![("/status", word(offer, now).into())]),
         },
         Ask::GetOrder(tag) if shop.sees(who, *tag) => {
-            let Order { total, refunded, .. } = shop.orders[tag];
+            let Order { total, refunded, house, .. } = shop.orders[tag];
             let status = match refunded {
                 0 => "confirmed",
                 all if all == total => "refunded",
@@ -510,7 +519,9 @@ fn read_one(shop: &Shop, who: Who, ask: &Ask, now: Time) -> Expect {
             let left = usd(shop.remaining(*tag, now));
             let facts = vec![
                 ("/status", status.into()),
+                ("/total/amount", usd(total)),
                 ("/refunded/amount", usd(refunded)),
+                ("/shipping_address/line2", format!("House {house}")),
                 ("/remaining_refundable/amount", left),
             ];
             Expect::ok(200, facts)

@@ -93,7 +93,7 @@ impl Worlds {
         while let Some((world, progress)) = fresh.pop() {
             let mut reached: Vec<State> = Vec::new();
             for (i, seen) in burst.iter().enumerate() {
-                let busy = || overlaps(burst, &progress, &world.ghosts, i);
+                let busy = || overlaps(burst, &world.ghosts, i);
                 for (shop, next) in steps(&world.shop, &seen.call, &progress[i], seen.fits, &busy, (seen.begun_at, now))
                 {
                     let mut progress = progress.clone();
@@ -197,13 +197,13 @@ fn steps(
 }
 
 /// Whether another call that is about the same may be running.
-fn overlaps(burst: &[Seen], progress: &[Progress], ghosts: &[Ghost], this: usize) -> bool {
+fn overlaps(burst: &[Seen], ghosts: &[Ghost], this: usize) -> bool {
     let call = &burst[this].call;
     let same = |other: &Call| {
         let key = call.tag().is_some() && other.tag() == call.tag();
         key || about(other).is_some_and(|offer| Some(offer) == about(call))
     };
-    let others = burst.iter().zip(progress).enumerate().filter(|(i, _)| *i != this).map(|(_, (seen, _))| &*seen.call);
+    let others = burst.iter().enumerate().filter(|(i, _)| *i != this).map(|(_, seen)| &*seen.call);
     others.chain(ghosts.iter().map(|ghost| &*ghost.call)).any(same)
 }
 

@@ -17,7 +17,7 @@ pub const RECENT_ORDER: Time = DAY;
 pub const LOOKALIKE: Time = 10 * MINUTE;
 /// Refunds of one order above this sum take a second step.
 pub const THRESHOLD: i64 = 10_000;
-pub const MAX_PENDING: usize = 4;
+pub const MAX_PENDING: usize = 3;
 pub const SHIPPING: i64 = 495;
 pub const DISCOUNT: i64 = 1_000;
 /// Keys are remembered for so long.
@@ -116,6 +116,8 @@ pub struct Order {
     pub total: i64,
     pub refunded: i64,
     pub made_at: Time,
+    /// Where it goes now.
+    pub house: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
