@@ -30,12 +30,12 @@ impl Clock {
                 text.trim().parse().unwrap_or_default()
             }
         };
-        // Both sources stay within the years that RFC 3339 can write.
+        // Every source stays within the years that RFC 3339 can write.
         #[expect(clippy::expect_used, reason = "a clock beyond the year 9999 is not supported")]
         Timestamp::from_unix_millis(millis).expect("a time before the year 10000")
     }
 
-    /// Moves a manual clock; the system's can't be moved.
+    /// Moves a manual clock; the others aren't moved from here.
     pub fn advance(&self, by: Duration) {
         if let Clock::Manual(millis) = self {
             millis.store(self.now().after(by).unix_millis(), Ordering::SeqCst);

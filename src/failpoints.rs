@@ -15,6 +15,7 @@ pub const ALL: &[&str] = &[
     BEFORE_CLAIM,
     BEFORE_LOCAL_COMMIT,
     AFTER_LOCAL_COMMIT,
+    BEFORE_PHASE_ONE_COMMIT,
     AFTER_PHASE_ONE,
     BEFORE_PROVIDER,
     PROVIDER_ACTED,
@@ -28,6 +29,8 @@ pub const BEFORE_CLAIM: &str = "before_claim";
 pub const BEFORE_LOCAL_COMMIT: &str = "before_local_commit";
 /// They are committed, and the answer is not on its way yet.
 pub const AFTER_LOCAL_COMMIT: &str = "after_local_commit";
+/// What is about to be asked, or refused, is written, not committed.
+pub const BEFORE_PHASE_ONE_COMMIT: &str = "before_phase_one_commit";
 pub const AFTER_PHASE_ONE: &str = "after_phase_one";
 pub const BEFORE_PROVIDER: &str = "before_provider";
 /// Inside the sandbox provider: its ledger has the charge, its answer is not on its way yet.
@@ -92,7 +95,7 @@ mod control {
         }
     }
 
-    /// Where other tasks share the thread, they go on meanwhile.
+    /// On a runtime of many threads other tasks go on meanwhile; on a connection's thread they wait.
     pub fn hold() {
         let Some(held) = FOLDER.as_ref().map(|folder| folder.join("held")) else { return };
         let wait = || {

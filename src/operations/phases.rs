@@ -3,17 +3,18 @@
 //! compare-and-set. In between stands a recovery point, from which anyone who takes the lease can go on: always with
 //! the same key and the same bytes, so that the provider acts once.
 
+use super::once::IN_FLIGHT_WAIT;
 use super::{Context, Reply, Settings, settle};
 use crate::domain::answer::{Answer, Delivery};
-use crate::domain::error::Problem;
+use crate::domain::error::{Code, Problem};
 use crate::domain::ids::PaymentId;
 use crate::domain::money::Money;
 use crate::domain::payment::{Decision, PaymentStatus, ProviderKey};
 use crate::domain::time::Timestamp;
 use crate::failpoints;
 use crate::payments::{Answering, Found, Outcome, PaymentProvider};
-use crate::store::Db;
 use crate::store::payments::{self, PaymentRow, Subject};
+use crate::store::{Db, is_lock_timeout};
 use std::time::Duration;
 
 /// When a caller may ask again about an unknown outcome: the shortest wait that `Retry-After` can say.
@@ -103,7 +104,11 @@ where
     F: Fn(&mut Db, &Asking, Timestamp) -> Result<Begun, Problem> + Send + 'static,
 {
     let (owner, provider, settings) = (new_owner(), context.provider.clone(), context.settings);
-    let job = move |db: &mut Db, now| begin(db, &Asking { owner: &owner, provider: &*provider, settings }, now);
+    let job = move |db: &mut Db, now| {
+        let begun = begin(db, &Asking { owner: &owner, provider: &*provider, settings }, now)?;
+        failpoints::hit(failpoints::BEFORE_PHASE_ONE_COMMIT)?;
+        Ok(begun)
+    };
     let Begun { next, key_expires_at } = context.store.write(job).await?;
     match go_on(&context, next, &request_id).await {
         Ok(Settled { answer, delivery }) => Ok(Reply { answer, delivery, key_expires_at }),
@@ -126,11 +131,13 @@ async fn go_on(context: &Context, next: Next, request_id: &str) -> Result<Settle
 /// if it wasn't seen and the provider still knows the key. None while another call holds the lease.
 pub async fn recover(context: &Context, id: PaymentId, request_id: &str) -> Result<Option<Settled>, Problem> {
     let lease = context.settings.lease;
-    let taken = context.store.write_when_room(move |db, now| take_lease(db, &id, lease, now)).await?;
-    let attempt = match taken {
-        Lease::Taken(attempt) => attempt,
-        Lease::Decided(settled) => return Ok(Some(settled)),
-        Lease::Busy => return Ok(None),
+    let attempt = match context.store.write_when_room(move |db, now| take_lease(db, &id, lease, now)).await {
+        Ok(Lease::Taken(attempt)) => attempt,
+        Ok(Lease::Decided(settled)) => return Ok(Some(settled)),
+        Ok(Lease::Busy) => return Ok(None),
+        Err(held) if held.code == Code::OperationInFlight => return Ok(None),
+        // It was sent before: whatever keeps us from it now, nobody can say that nothing was done.
+        Err(failed) => return Err(outcome_unknown(failed)),
     };
     let looking = context.provider.find(&attempt.payment.provider_key);
     let found = in_time(context, looking).await.unwrap_or_else(|| Found::Unknown("the look-up timed out".into()));
@@ -154,7 +161,10 @@ enum Lease {
 
 fn take_lease(db: &mut Db, id: &PaymentId, lease: Duration, now: Timestamp) -> Result<Lease, Problem> {
     let owner = new_owner();
-    let taken = payments::take_lease(db, id, &owner, now, now.after(lease))?;
+    let taken = payments::take_lease(db, id, &owner, now, now.after(lease)).map_err(|error| {
+        // Somebody is writing the decision down, and takes longer than we wait.
+        if is_lock_timeout(&error) { Problem::operation_in_flight(IN_FLIGHT_WAIT) } else { error.into() }
+    })?;
     let payment = payments::find(db, id)?;
     if taken {
         return Ok(Lease::Taken(Attempt { payment: Box::new(payment), owner }));

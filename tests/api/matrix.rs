@@ -20,6 +20,7 @@ const LOCAL: &[&str] = &[BEFORE_CLAIM, BEFORE_LOCAL_COMMIT, AFTER_LOCAL_COMMIT];
 /// Those that it passes when money leaves the process.
 const PROVIDER: &[&str] = &[
     BEFORE_CLAIM,
+    BEFORE_PHASE_ONE_COMMIT,
     AFTER_PHASE_ONE,
     BEFORE_PROVIDER,
     PROVIDER_ACTED,
@@ -28,9 +29,10 @@ const PROVIDER: &[&str] = &[
     AFTER_PHASE_THREE_COMMIT,
 ];
 /// Where whoever stops keeps others waiting: inside a transaction, or on a thread that serves connections.
-const BLOCKING: &[&str] = &[BEFORE_CLAIM, BEFORE_LOCAL_COMMIT, AFTER_LOCAL_COMMIT, BEFORE_PHASE_THREE_COMMIT];
+const BLOCKING: &[&str] =
+    &[BEFORE_CLAIM, BEFORE_LOCAL_COMMIT, AFTER_LOCAL_COMMIT, BEFORE_PHASE_ONE_COMMIT, BEFORE_PHASE_THREE_COMMIT];
 /// More than the lease, and than what `Retry-After` asks for.
-const PAST_THE_LEASE: Duration = Duration::from_secs(2);
+const PAST_THE_LEASE: Duration = Duration::from_secs(21);
 
 #[derive(Clone, Copy, Debug)]
 enum Disturbance {
@@ -87,7 +89,8 @@ impl Bench {
     /// Nobody but the retry goes on with what was begun.
     fn start(home: &Home, now: Timestamp) -> Process {
         let flags = ["--worker-interval", "1h", "--max-pending", "1000", "--refund-lookalike-window", "0"];
-        Process::start_at(home, now, &flags)
+        let patience = ["--provider-timeout", "10s", "--lease", "20s"];
+        Process::start_at(home, now, &[&flags[..], &patience].concat())
     }
 
     fn restart(&mut self) {

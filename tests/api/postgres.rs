@@ -321,3 +321,23 @@ async fn an_instance_waits_for_anothers_migration_however_long_it_takes() {
     other.batch_execute("SELECT pg_advisory_unlock_all()").unwrap();
     opening.await.unwrap().unwrap();
 }
+
+#[cfg(feature = "failpoints")]
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL"]
+async fn f42_a_repeat_that_meets_the_writing_of_the_decision_is_not_told_that_nothing_was_done() {
+    let (home, now) = (Home::new(), countersign::clock::Clock::System.now());
+    let flags = ["--database-lock-timeout", "100ms", "--provider-timeout", "10s", "--lease", "20s"];
+    let process = crate::process::Process::start_at(&home, now, &flags);
+    let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_ok")).await;
+    process.control().arm("before_phase_three_commit=1*return(hold)");
+    let first = tokio::spawn(send(process.shopper().request(Method::POST, &format!("/confirm-checkout/{id}"))));
+    eventually("it stops before it commits", async || process.control().is_held()).await;
+    process.control().set_clock(now.after(Duration::from_secs(21)));
+    let repeat = process.shopper().confirm(&id).await;
+    process.control().release();
+    repeat.assert_problem(409, "operation_in_flight");
+    let first = first.await.unwrap();
+    assert_eq!(first.status, 200, "{}", first.text());
+    process.shopper().confirm(&id).await.assert_replay_of(&first);
+}

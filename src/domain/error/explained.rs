@@ -229,7 +229,7 @@ impl Code {
                 "Send the same call again, with the same key: it happens once.",
             ),
             Code::Overloaded => (
-                "The server has too much to do, or other calls were in the way. Nothing was done.",
+                "The server has too much to do, or other calls were in the way. This call did nothing.",
                 "Send the same call again, with the same key, after Retry-After; wait longer each time, by a random time \
                  (full jitter).",
             ),

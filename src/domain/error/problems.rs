@@ -390,7 +390,7 @@ impl Problem {
     }
 
     pub fn overloaded(cause: impl std::fmt::Display) -> Self {
-        Self::new(Code::Overloaded, "Nothing was done. Send it again with the same key.")
+        Self::new(Code::Overloaded, "This call did nothing. Send it again with the same key.")
             .because(cause)
             .after(Duration::from_secs(1))
     }

@@ -46,7 +46,7 @@ pub struct Asset {
 
 pub enum Body {
     Ready(Bytes),
-    /// Made when somebody asks for it first.
+    /// Large: read when somebody asks for it first.
     Later(&'static LazyLock<Bytes>),
 }
 

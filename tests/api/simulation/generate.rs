@@ -76,7 +76,9 @@ impl Generator {
             60..=74 => Event::Calls(self.burst(shop, names, open)),
             75..=78 => {
                 let point = *self.pick(&OUTSIDE_TRANSACTIONS).unwrap();
-                Event::Stall { point, calls: self.burst(shop, names, open) }
+                let mut calls = vec![self.money_call(shop, names, open)];
+                calls.extend(self.burst(shop, names, &calls.clone()));
+                Event::Stall { point, calls }
             }
             79..=83 => Event::HangUp(self.burst(shop, names, open), self.rng.u64(..8_000)),
             84..=87 => Event::Kill(self.burst(shop, names, open), self.rng.u64(..12_000)),
@@ -153,7 +155,7 @@ impl Generator {
         let key = match (&ask, ask.writes()) {
             (Ask::Status(key), _) => Some(*key),
             (_, false) => None,
-            (_, true) if self.rng.u32(..20) == 0 && self.next_key > 0 => Some(self.rng.u16(1..=self.next_key)),
+            (_, true) if self.rng.u32(..12) == 0 && self.has_said(who) => self.said_key(who),
             (_, true) if demanded || self.rng.u32(..3) > 0 => Some(self.fresh()),
             (_, true) => None,
         };
@@ -162,6 +164,23 @@ impl Generator {
             self.said.push(call.clone());
         }
         call
+    }
+
+    fn has_said(&self, who: Who) -> bool {
+        self.said.iter().any(|call| call.who == who)
+    }
+
+    /// A key that the actor has used for something else.
+    fn said_key(&mut self, who: Who) -> Option<Key> {
+        let keys: Vec<Key> = self.said.iter().filter(|call| call.who == who).filter_map(|call| call.key).collect();
+        self.pick(&keys).copied()
+    }
+
+    /// A call whose money leaves the process, if there is something to pay or to give back.
+    fn money_call(&mut self, shop: &Shop, names: &Names, open: &[Call]) -> Call {
+        let is_money = |call: &Call| matches!(call.ask, Ask::Confirm(..) | Ask::Refund { .. } | Ask::ConfirmRefund(..));
+        let calls: Vec<Call> = (0..8).map(|_| self.call(shop, names, open)).collect();
+        calls.iter().find(|call| is_money(call)).unwrap_or(&calls[0]).clone()
     }
 
     fn ask(&mut self, shop: &Shop, names: &Names) -> (Who, Ask) {
@@ -181,7 +200,7 @@ impl Generator {
         match roll {
             0..=15 => (buyer, Ask::Propose(self.cart(shop))),
             16..=18 => (buyer, Ask::DryRun(self.cart(shop))),
-            19..=41 => self.confirm(shop, offer),
+            19..=41 => self.confirm(shop, names, offer),
             42..=46 => (offer.0, Ask::Cancel(offer)),
             47..=52 => (Who::Merchant, self.update(shop)),
             53..=76 => (Who::Support, Ask::Refund { order, cents: self.cents(shop, order) }),
@@ -195,7 +214,11 @@ impl Generator {
         }
     }
 
-    fn confirm(&mut self, shop: &Shop, offer: Tag) -> (Who, Ask) {
+    fn confirm(&mut self, shop: &Shop, names: &Names, offer: Tag) -> (Who, Ask) {
+        // Offers of refunds are few, and rather more interesting.
+        let mut refunds = names.all(Kind::Confirmation);
+        refunds.retain(|tag| tag.0 == Who::Support && is_open(shop, *tag));
+        let offer = if self.rng.u32(..3) == 0 { self.pick(&refunds).copied().unwrap_or(offer) } else { offer };
         let amount = shop.offers.get(&offer).map_or(100, super::shop::Offer::amount);
         let guard = match self.rng.u32(..10) {
             0..=1 => Guard::Amount(amount),
