@@ -146,3 +146,52 @@ fn every_file_that_the_documents_link_to_is_there() {
         }
     }
 }
+
+/// The ids that a test's name begins with.
+fn faults(name: &str) -> impl Iterator<Item = &str> {
+    name.split('_').take_while(|part| part.len() == 3 && part.starts_with('f') && part[1..].parse::<u8>().is_ok())
+}
+
+/// Every function of the file whose name begins with an id.
+fn tests_of_faults(file: &Path) -> Vec<String> {
+    let source = fs::read_to_string(file).unwrap();
+    let names = source.lines().filter_map(|line| line.split("fn ").nth(1)?.split_once('(').map(|(name, _)| name));
+    names.filter(|name| faults(name).next().is_some()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_fault_from_the_field_has_its_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let proof = fs::read_to_string(root.join("docs/proof.md")).unwrap();
+    let section = proof.split("\n## Faults from the field\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let mut ids = Vec::new();
+    let mut named = BTreeSet::new();
+    for row in section.lines().filter(|line| line.starts_with("| F")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (id, tests) = (cells[1].to_lowercase(), cells[3]);
+        let before = named.len();
+        for of_file in tests.split("; ") {
+            let file = of_file.split("](").nth(1).unwrap().split(')').next().unwrap();
+            let file = fs::canonicalize(root.join("docs").join(file)).unwrap();
+            let source = fs::read_to_string(&file).unwrap();
+            for name in of_file.split('`').skip(1).step_by(2) {
+                assert!(source.contains(&format!("fn {name}(")), "{id}: {} has no {name}", file.display());
+                assert!(faults(name).any(|fault| fault == id), "{id}: {name} stands for others");
+                named.insert((id.clone(), file.clone(), name.to_owned()));
+            }
+        }
+        assert!(named.len() > before, "{id} has no test");
+        ids.push(id);
+    }
+    assert_eq!(ids, (1..=50).map(|n| format!("f{n:02}")).collect::<Vec<_>>());
+
+    for file in [root.join("tests/api"), root.join("src")].iter().flat_map(|folder| sources(folder)) {
+        let file = fs::canonicalize(file).unwrap();
+        for name in tests_of_faults(&file) {
+            for id in faults(&name) {
+                let listed = named.contains(&(id.to_owned(), file.clone(), name.clone()));
+                assert!(listed, "{id}: docs/proof.md doesn't list {name} of {}", file.display());
+            }
+        }
+    }
+}

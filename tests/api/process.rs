@@ -4,6 +4,7 @@ use crate::support::*;
 use countersign::database::DatabaseUrl;
 use countersign::domain::time::Timestamp;
 use futures_util::future::join_all;
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +14,6 @@ pub struct Process {
     child: Child,
     pub url: String,
     http: reqwest::Client,
-    #[cfg_attr(not(feature = "failpoints"), expect(dead_code, reason = "without failpoints nobody obeys"))]
     control: Control,
 }
 
@@ -47,7 +47,7 @@ impl Process {
             .env("COUNTERSIGN_SANDBOX_DELAY", "300ms")
             .args(flags)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(control.folder.join("log")).unwrap())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -86,6 +86,11 @@ impl Process {
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         self.child.wait().unwrap()
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.control.folder.join("log")).unwrap()
     }
 
     pub fn kill(&mut self) {
@@ -186,6 +191,19 @@ async fn f20_f29_two_processes_on_one_database_do_everything_once() {
     assert_eq!(got.iter().filter(|got| got.status == 200 && !got.is_replay()).count(), 1);
     assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM orders"), 1);
 
+    let order = one.shopper().get("/orders").await.json()["orders"][0]["order_id"].as_str().unwrap().to_owned();
+    let id = two.shopper().proposed("k2", &crate::support::cart("GIFT-WRAP", 1, "pm_sandbox_ok")).await;
+    for (caller, path, body) in [
+        (SHOPPER, format!("/confirm-checkout/{id}"), json!({})),
+        (SUPPORT, "/refunds".into(), refund(&order, "5.00", "USD")),
+    ] {
+        let got = join_all((0..50).map(|i| [&one, &two][i % 2].caller(caller).post_keyed(&path, "same", &body))).await;
+        assert_eq!(got.iter().filter(|got| got.status < 300 && !got.is_replay()).count(), 1, "{path}");
+        assert!(got.iter().all(|got| got.status < 300 || got.code() == "idempotency_in_flight"), "{got:?}");
+    }
+    let asked = "SELECT sum(count) AS n FROM attempts";
+    assert_eq!(number(&ledger(&dir), asked), 3, "two charges and a refund");
+
     let last = crate::support::cart("LAST-ONE", 1, "pm_sandbox_ok");
     let got = join_all((0..50).map(|i| {
         let (caller, last) = ([&one, &two][i % 2].caller([SHOPPER, SECOND, STRANGER][i % 3]), &last);
@@ -195,54 +213,6 @@ async fn f20_f29_two_processes_on_one_database_do_everything_once() {
     assert_eq!(got.iter().filter(|got| got.status == 201).count(), 1, "the last one is held once");
     assert!(got.iter().all(|got| got.status == 201 || got.code() == "insufficient_stock"), "{got:?}");
     assert_consistent(&database(&dir), &ledger(&dir));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn f48_a_signal_to_stop_lets_what_runs_finish_and_closes_cleanly() {
-    let dir = Home::new();
-    let mut process = Process::start(&dir, &[]);
-    let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
-    let slow = process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}"));
-    let slow = tokio::spawn(send(slow));
-    let claimed = "SELECT count(*) AS n FROM payments";
-    eventually("it is on its way", async || number(&database(&dir), claimed) == 1).await;
-    assert!(process.terminate().success());
-    assert_eq!(slow.await.unwrap().status, 200);
-    assert_eq!(charges(&ledger(&dir)), 1);
-    let log = std::fs::metadata(dir.path().join("data/countersign.db-wal")).map_or(0, |log| log.len());
-    assert_eq!(log, 0, "on SQLite everything is in the database file itself");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn f48_a_stop_loses_no_count_of_a_task() {
-    let dir = Home::new();
-    let mut process = Process::start(&dir, &["--worker-interval", "1h"]);
-    for _ in 0..3 {
-        let propose = process.shopper().request(reqwest::Method::POST, "/checkout").header("Idempotency-Key", "k");
-        assert_eq!(send(propose.header("Agent-Task-Id", "t").json(&mugs())).await.status, 201);
-    }
-    assert!(process.terminate().success());
-    let process = Process::start(&dir, &[]);
-    let task = process.shopper().get("/tasks/t").await.json();
-    assert_eq!((&task["operations"][0]["executed"], &task["operations"][0]["replayed"]), (&1.into(), &2.into()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn f48_a_stop_does_not_wait_longer_than_its_grace() {
-    let dir = Home::new();
-    let flags = ["--shutdown-grace", "1s", "--provider-timeout", "60s", "--lease", "120s"];
-    let mut process = Process::start(&dir, &flags);
-    let id = process.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_after_charge")).await;
-    let hanging =
-        tokio::spawn(process.shopper().request(reqwest::Method::POST, &format!("/confirm-checkout/{id}")).send());
-    eventually("it is charged", async || charges(&ledger(&dir)) == 1).await;
-    assert!(process.terminate().success(), "well before the provider's time-out");
-    let answer = hanging.await.unwrap().ok().map(|response| response.status().as_u16());
-    assert!(matches!(answer, None | Some(503)), "nothing is said that isn't known: {answer:?}");
-    batch(&database(&dir), "UPDATE payments SET lease_until = created_at");
-    let process = Process::start(&dir, &[]);
-    assert_eq!(process.shopper().confirm(&id).await.status, 200);
-    assert_eq!(charges(&ledger(&dir)), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
