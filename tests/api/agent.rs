@@ -448,6 +448,7 @@ async fn f49_in_flight_is_waited_for_with_the_same_key_to_the_end() {
     assert!(one == two && two == three);
     assert!(codes.into_inner().unwrap().contains("idempotency_in_flight"));
     assert_eq!(app.charges(), 1);
+    assert_eq!(app.number("SELECT count(*) AS n FROM claims"), 2, "a key for each step, to the end");
 }
 
 /// The demo's agent, as a process.

@@ -112,7 +112,7 @@ async fn an_atomic_batch_that_its_last_item_stops_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_batch_names_every_item_that_was_refused() {
+async fn f41_a_stopped_batch_names_every_item_that_was_refused() {
     let app = TestApp::start().await;
     let updates = [
         ("NO-SUCH-1", json!({"stock": 1})),
@@ -254,11 +254,37 @@ async fn stock_can_be_set_down_to_what_is_held_and_due_holds_count_no_more() {
 async fn f10_f18_a_changed_catalogue_never_changes_a_confirmation() {
     let app = TestApp::start().await;
     let proposal = app.shopper().propose("k", &mugs()).await.json();
-    let set = json!({"price": {"amount": "99.00", "currency": "USD"}, "title": "Gold mug"});
-    assert_eq!(app.caller(MERCHANT).update("u", &batch("atomic", &[("MUG-BLUE", set)])).await.status, 200);
     let guarded = with(mugs(), "/expected_plan_digest", proposal["plan_digest"].clone());
-    app.shopper().propose("k2", &guarded).await.assert_problem(409, "plan_changed");
+    for price in ["99.00", "0.01"] {
+        let set = json!({"price": {"amount": price, "currency": "USD"}, "title": "Gold mug"});
+        assert_eq!(app.caller(MERCHANT).update(price, &batch("atomic", &[("MUG-BLUE", set)])).await.status, 200);
+        let problem = app.shopper().propose(price, &guarded).await.assert_problem(409, "plan_changed");
+        assert_eq!(problem["plan"]["lines"][0]["unit_price"]["amount"], price);
+    }
     let id = proposal["confirmation_id"].as_str().unwrap();
-    assert_eq!(app.shopper().confirm(id).await.json()["plan"], proposal["plan"]);
+    let confirmed = app.shopper().confirm(id).await.json();
+    assert_eq!((&confirmed["plan"], &confirmed["total"]), (&proposal["plan"], &proposal["total"]));
+    let charged = number(&app.ledger(), "SELECT sum(amount_minor) AS n FROM ledger");
+    assert_eq!(format!("{}.{:02}", charged / 100, charged % 100), proposal["total"]["amount"]);
     app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f41_a_product_named_twice_or_a_caller_without_the_scope_stops_a_batch_before_any_write() {
+    let app = TestApp::start().await;
+    let (once, set) = (json!({"stock": 7}), json!({"stock": 8}));
+    let good = [("TEA-ASSAM", once.clone()), ("NO-SUCH", once.clone()), ("MUG-BLUE", once)];
+    let twice = [&good[..], &[("TEA-ASSAM", set)]].concat();
+    let before = app.dump();
+    for mode in ["atomic", "per_item"] {
+        let problem = app.caller(MERCHANT).update("k", &batch(mode, &twice)).await;
+        let problem = problem.assert_problem(422, "validation_failed");
+        assert_eq!(problem["errors"].as_array().unwrap().len(), 1);
+        assert_eq!(problem["errors"][0]["pointer"], "/updates/3/product_id");
+        let refused = app.shopper().update("k", &batch(mode, &good)).await;
+        refused.assert_problem(403, "insufficient_scope");
+    }
+    assert_eq!(app.dump(), before);
+    let got = app.caller(MERCHANT).update("k", &batch("per_item", &good)).await;
+    assert_eq!(results(&got, "status"), ["updated", "refused", "updated"]);
 }

@@ -1,6 +1,7 @@
 use crate::support::*;
 use futures_util::future::join_all;
 use reqwest::Method;
+use serde_json::Value;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_frees_what_was_held_and_a_repeat_finds_it_done() {
@@ -56,11 +57,21 @@ async fn f08_another_actors_confirmation_looks_like_none_and_stays_untouched() {
     let app = TestApp::start().await;
     let id = app.shopper().proposed("k", &mugs()).await;
     let path = format!("/confirmations/{id}");
-    for other in [SECOND, STRANGER] {
-        app.caller(other).get(&path).await.assert_problem(404, "not_found");
-        app.caller(other).delete(&path).await.assert_problem(404, "not_found");
-        app.caller(other).confirm(&id).await.assert_problem(404, "not_found");
+    let (never, before) = ("cnf_0193a1c2e5f07b8c9d0e1f2a3b4c5d6e", app.dump());
+    let plain = |problem: Value| with(problem, "/instance", Value::Null);
+    for other in [SECOND, STRANGER].map(|other| app.caller(other)) {
+        let not_there = plain(other.confirm(never).await.assert_problem(404, "not_found"));
+        for answer in [
+            other.get(&path).await,
+            other.delete(&path).await,
+            other.confirm(&id).await,
+            other.confirm_keyed(&id, "c").await,
+            send(other.request(Method::DELETE, &path).header("Idempotency-Key", "d")).await,
+        ] {
+            assert_eq!(plain(answer.assert_problem(404, "not_found")), not_there, "as if it had never been");
+        }
     }
+    assert_eq!(app.dump(), before);
     assert_eq!(app.shopper().get(&path).await.json()["status"], "pending");
     assert_eq!(app.shopper().confirm(&id).await.status, 200);
 }

@@ -1,4 +1,5 @@
 use crate::support::*;
+use countersign::clock::Clock;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -78,7 +79,7 @@ async fn f02_fifty_parallel_confirms_with_one_key_make_one_order_and_one_charge(
 async fn f02_while_the_provider_thinks_a_repeat_is_told_to_wait() {
     let app = TestApp::with(|config| {
         config.settings.provider_timeout = Duration::from_secs(10);
-        config.sandbox_delay = Duration::from_millis(1_500);
+        config.sandbox_delay = Duration::from_secs(2);
     })
     .await;
     let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
@@ -99,6 +100,7 @@ async fn f02_while_the_provider_thinks_a_repeat_is_told_to_wait() {
     assert_eq!(slow.status, 200);
     app.shopper().confirm_keyed(&id, "b").await.assert_replay_of(&slow);
     assert_eq!(app.charges(), 1);
+    assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1, "the provider was asked once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,11 +109,21 @@ async fn f10_a_confirm_of_another_plan_changes_nothing() {
     let proposed = app.shopper().propose("k", &mugs()).await.json();
     let id = proposed["confirmation_id"].as_str().unwrap();
     let path = format!("/confirm-checkout/{id}");
-    for guard in [
+    let mut guards = vec![
         json!({"expected_total": {"amount": "1000.00", "currency": "USD"}}),
         json!({"expected_total": {"amount": proposed["total"]["amount"], "currency": "EUR"}}),
         json!({"expected_plan_digest": format!("sha256:{}", "0".repeat(64))}),
+    ];
+    for other in [
+        cart("MUG-TRAVEL", 2, "pm_sandbox_ok"),
+        cart("MUG-BLUE", 3, "pm_sandbox_ok"),
+        with(mugs(), "/shipping_address/line1", json!("2 Market Street")),
+        with(mugs(), "/payment_method", json!("pm_sandbox_slow")),
     ] {
+        let shown = app.shopper().post("/checkout-dry-run", &other).await.json();
+        guards.push(json!({"expected_plan_digest": shown["plan_digest"]}));
+    }
+    for guard in guards {
         let got = app.shopper().post_keyed(&path, "confirm", &guard).await;
         let problem = got.assert_problem(409, "confirmation_mismatch");
         assert_eq!(problem["plan"], proposed["plan"]);
@@ -146,7 +158,33 @@ async fn f37_it_can_be_confirmed_strictly_before_its_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_names_another_request_is_refused_whatever_the_state() {
+async fn f37_the_databases_own_clock_decides_nothing() {
+    const FIVE_MINUTES: Duration = Duration::from_secs(300);
+    let real = Clock::System.now();
+    for now in [real.before(FIVE_MINUTES), real, real.after(FIVE_MINUTES)] {
+        for (millis, in_time) in [(-1_i64, true), (0, false), (1, false), (999, false)] {
+            let clock = Clock::manual(now);
+            let app = TestApp::with(|config| config.clock = clock.clone()).await;
+            let order = app.shopper().ordered("o", &cart("MUG-TRAVEL", 5, "pm_sandbox_ok")).await;
+            let offered = app.caller(SUPPORT).refund("r", &refund(&order, "101.00", "USD")).await.json();
+            let id = app.shopper().proposed("k", &mugs()).await;
+            clock.advance(Duration::from_millis(u64::try_from(900_000 + millis).unwrap()));
+            let confirmed = app.shopper().confirm(&id).await;
+            let refunded = app.caller(SUPPORT).confirm_refund(offered["confirmation_id"].as_str().unwrap()).await;
+            for got in [confirmed, refunded] {
+                match in_time {
+                    true => assert_eq!(got.status, 200, "{millis} ms: {}", got.text()),
+                    false => drop(got.assert_problem(410, "confirmation_expired")),
+                }
+            }
+            let once_more = i64::from(in_time);
+            assert_eq!((app.charges(), app.given_back().0), (1 + once_more, once_more));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f25_f47_a_key_that_names_another_request_is_refused_whatever_the_state() {
     let app = TestApp::start().await;
     let a = app.shopper().proposed("a", &mugs()).await;
     let b = app.shopper().proposed("b", &cart("SHIRT-M", 1, "pm_sandbox_ok")).await;
@@ -193,16 +231,40 @@ async fn f31_a_decline_frees_the_hold_and_is_the_answer_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f04_f23_no_second_attempt_while_the_first_is_unknown() {
+async fn f31_a_confirm_that_was_refused_for_its_body_can_be_corrected_under_its_key() {
     let app = TestApp::start().await;
-    let cart = cart("MUG-BLUE", 2, "pm_sandbox_timeout_after_charge");
-    let first = app.shopper().proposed("k1", &cart).await;
-    let second = app.shopper().proposed("k2", &cart).await;
+    let proposed = app.shopper().propose("k", &mugs()).await.json();
+    let path = format!("/confirm-checkout/{}", proposed["confirmation_id"].as_str().unwrap());
+    let confirm = async |body: Value| app.shopper().post_keyed(&path, "c", &body).await;
+    confirm(json!({"expected_total": 1})).await.assert_problem(400, "malformed_request");
+    let bad = json!({"expected_total": {"amount": "1.001", "currency": "USD"}});
+    confirm(bad).await.assert_problem(422, "validation_failed");
+    let wrong = json!({"expected_total": {"amount": "1.00", "currency": "USD"}});
+    confirm(wrong).await.assert_problem(409, "confirmation_mismatch");
+    let good = json!({"expected_total": proposed["total"]});
+    let got = confirm(good.clone()).await;
+    assert_eq!((got.status, got.is_replay()), (200, false), "{}", got.text());
+    confirm(good).await.assert_replay_of(&got);
+    confirm(json!({})).await.assert_problem(422, "idempotency_key_reused");
+    assert_eq!(app.charges(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f04_f23_no_second_attempt_while_the_first_is_unknown() {
+    for method in ["pm_sandbox_error_after_charge", "pm_sandbox_timeout_after_charge"] {
+        no_second_attempt(&cart("MUG-BLUE", 2, method)).await;
+    }
+}
+
+async fn no_second_attempt(cart: &Value) {
+    let app = TestApp::start().await;
+    let first = app.shopper().proposed("k1", cart).await;
+    let second = app.shopper().proposed("k2", cart).await;
     app.shopper().confirm_keyed(&first, "c1").await.assert_problem(503, "outcome_unknown");
 
     let problem = app.shopper().confirm_keyed(&second, "c2").await.assert_problem(409, "attempt_pending");
     assert_eq!(problem["confirmation_id"], first.as_str());
-    let problem = app.shopper().propose("k3", &cart).await.assert_problem(409, "attempt_pending");
+    let problem = app.shopper().propose("k3", cart).await.assert_problem(409, "attempt_pending");
     assert_eq!(problem["confirmation_id"], first.as_str());
     let split = json!([{"product_id": "MUG-BLUE", "quantity": 1}, {"product_id": "MUG-BLUE", "quantity": 1}]);
     app.shopper().propose("k4", &with(cart.clone(), "/items", split)).await.assert_problem(409, "attempt_pending");
@@ -210,6 +272,8 @@ async fn f04_f23_no_second_attempt_while_the_first_is_unknown() {
 
     assert_eq!(app.shopper().confirm_keyed(&first, "c1").await.status, 200);
     assert_eq!(app.charges(), 1);
+    assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1, "it was looked for, not sent again");
+    assert_eq!(app.shopper().propose("k3", cart).await.status, 201, "the first is decided");
     assert_eq!(app.shopper().confirm_keyed(&second, "c2").await.status, 503, "its own first attempt");
     assert_eq!(app.shopper().confirm_keyed(&second, "c2").await.status, 200);
     assert_eq!(app.charges(), 2);
@@ -254,6 +318,22 @@ async fn f43_each_state_says_what_can_be_done_next() {
             _ => json!({"confirm": format!("/confirm-checkout/{id}")}),
         };
         assert_eq!(shown["next"], next);
+    }
+
+    for status in ["cancelled", "confirmed"] {
+        let id = app.shopper().proposed(status, &cart("MUG-TRAVEL", 1, "pm_sandbox_ok")).await;
+        let path = format!("/confirmations/{id}");
+        let next = match status {
+            "cancelled" => {
+                assert_eq!(app.shopper().delete(&path).await.status, 204);
+                json!({"propose": "/checkout"})
+            }
+            _ => {
+                json!({"order": format!("/orders/{}", app.shopper().confirm(&id).await.json()["order_id"].as_str().unwrap())})
+            }
+        };
+        let shown = app.shopper().get(&path).await.json();
+        assert_eq!((&shown["status"], &shown["next"]), (&json!(status), &next));
     }
 }
 

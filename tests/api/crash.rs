@@ -133,6 +133,26 @@ async fn f26_killed_while_the_provider_thinks_the_charge_is_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn f38_what_expired_while_no_server_ran_is_free_when_one_starts() {
+    let (home, now) = (Home::new(), Clock::System.now());
+    let last = cart("LAST-ONE", 1, "pm_sandbox_ok");
+    for worker_interval in ["1h", "100ms"] {
+        let flags = ["--worker-interval", worker_interval];
+        let mut process = Process::start_at(&home, now, &flags);
+        process.shopper().proposed(worker_interval, &last).await;
+        let refused = process.caller(SECOND).propose(worker_interval, &last).await;
+        refused.assert_problem(409, "insufficient_stock");
+        process.kill();
+        let process = Process::start_at(&home, now.after(TTL), &flags);
+        let id = process.caller(SECOND).proposed(&format!("{worker_interval}-later"), &last).await;
+        assert_eq!(number(&database(&home), "SELECT sum(held) AS n FROM products"), 1);
+        assert_eq!(process.caller(SECOND).delete(&format!("/confirmations/{id}")).await.status, 204);
+    }
+    assert_eq!(number(&database(&home), "SELECT count(*) AS n FROM confirmations WHERE status = 'expired'"), 2);
+    assert_consistent(&database(&home), &ledger(&home));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f21_a_call_that_wakes_after_its_lease_ended_sends_nothing() {
     let (home, now) = (Home::new(), Clock::System.now());
     let process = Process::start_at(&home, now, &["--worker-interval", "1h"]);

@@ -69,11 +69,14 @@ pub fn with_connection<T>(url: &DatabaseUrl, run: impl FnOnce(&mut Db) -> T) -> 
 }
 
 pub fn batch(url: &DatabaseUrl, sql: &str) {
+    try_batch(url, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+pub fn try_batch(url: &DatabaseUrl, sql: &str) -> QueryResult<()> {
     with_connection(url, |db| match db {
         Db::Sqlite(conn) => conn.batch_execute(sql),
         Db::Postgres(conn) => conn.batch_execute(sql),
     })
-    .unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
 #[derive(QueryableByName)]

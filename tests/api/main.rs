@@ -4,15 +4,18 @@
 
 mod actors;
 mod agent;
+mod amounts;
 mod architecture;
 mod batch_update_products;
 mod cancel_confirmation;
 mod check;
 mod confirm_checkout;
+mod constraints;
 mod contention;
 mod contract;
 #[cfg(feature = "failpoints")]
 mod crash;
+mod crowds;
 mod document;
 mod dry_run_checkout;
 mod errors;
@@ -35,12 +38,14 @@ mod propose_checkout;
 mod provider_faults;
 mod refund_faults;
 mod refunds;
+mod replays;
 mod requests;
 mod routes;
 mod search_products;
 mod set_shipping_address;
 #[cfg(feature = "failpoints")]
 mod simulation;
+mod stop;
 mod storage;
 mod support;
 mod tasks;

@@ -291,7 +291,7 @@ async fn the_hot_path_uses_indexes() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL"]
-async fn a_row_that_is_kept_from_us_is_503_after_the_lock_time_out_and_nothing_is_done() {
+async fn f30_a_row_that_is_kept_from_us_is_503_after_the_lock_time_out_and_nothing_is_done() {
     let app = TestApp::with(|config| config.store.postgres.lock_timeout = Duration::from_millis(100)).await;
     let mut other = server(&app);
     other.batch_execute("BEGIN; SELECT * FROM products WHERE product_id = 'MUG-BLUE' FOR UPDATE").unwrap();

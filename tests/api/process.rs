@@ -4,6 +4,7 @@ use crate::support::*;
 use countersign::database::DatabaseUrl;
 use countersign::domain::time::Timestamp;
 use futures_util::future::join_all;
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +14,6 @@ pub struct Process {
     child: Child,
     pub url: String,
     http: reqwest::Client,
-    #[cfg_attr(not(feature = "failpoints"), expect(dead_code, reason = "without failpoints nobody obeys"))]
     control: Control,
 }
 
@@ -47,7 +47,7 @@ impl Process {
             .env("COUNTERSIGN_SANDBOX_DELAY", "300ms")
             .args(flags)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(control.folder.join("log")).unwrap())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -86,6 +86,11 @@ impl Process {
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         self.child.wait().unwrap()
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.control.folder.join("log")).unwrap()
     }
 
     pub fn kill(&mut self) {
@@ -185,6 +190,19 @@ async fn f20_f29_two_processes_on_one_database_do_everything_once() {
     assert!(got.iter().all(|got| got.status == 200 || got.code() == "operation_in_flight"), "{got:?}");
     assert_eq!(got.iter().filter(|got| got.status == 200 && !got.is_replay()).count(), 1);
     assert_eq!(number(&database(&dir), "SELECT count(*) AS n FROM orders"), 1);
+
+    let order = one.shopper().get("/orders").await.json()["orders"][0]["order_id"].as_str().unwrap().to_owned();
+    let id = two.shopper().proposed("k2", &crate::support::cart("GIFT-WRAP", 1, "pm_sandbox_ok")).await;
+    for (caller, path, body) in [
+        (SHOPPER, format!("/confirm-checkout/{id}"), json!({})),
+        (SUPPORT, "/refunds".into(), refund(&order, "5.00", "USD")),
+    ] {
+        let got = join_all((0..50).map(|i| [&one, &two][i % 2].caller(caller).post_keyed(&path, "same", &body))).await;
+        assert_eq!(got.iter().filter(|got| got.status < 300 && !got.is_replay()).count(), 1, "{path}");
+        assert!(got.iter().all(|got| got.status < 300 || got.code() == "idempotency_in_flight"), "{got:?}");
+    }
+    let asked = "SELECT sum(count) AS n FROM attempts";
+    assert_eq!(number(&ledger(&dir), asked), 3, "two charges and a refund");
 
     let last = crate::support::cart("LAST-ONE", 1, "pm_sandbox_ok");
     let got = join_all((0..50).map(|i| {

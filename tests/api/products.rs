@@ -2,7 +2,7 @@ use crate::support::*;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_call_reads_many_products_in_the_order_asked() {
+async fn f41_one_call_reads_many_products_in_the_order_asked() {
     let app = TestApp::start().await;
     let ids = json!({"product_ids": ["TEA-SENCHA", "NO-SUCH", "MUG-BLUE", "TEA-SENCHA"]});
     let body = app.shopper().post("/products-batch-get", &ids).await.json();
@@ -14,7 +14,7 @@ async fn one_call_reads_many_products_in_the_order_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_has_one_to_a_hundred_ids() {
+async fn f46_a_batch_has_one_to_a_hundred_ids() {
     let app = TestApp::start().await;
     let read = async |n: usize| {
         let ids: Vec<String> = (0..n).map(|i| format!("P{i}")).collect();

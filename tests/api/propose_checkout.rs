@@ -1,6 +1,8 @@
 use crate::support::*;
+use countersign::store::actors;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,7 +49,10 @@ async fn f33_f35_the_same_request_written_otherwise_is_the_same_request() {
     assert_eq!(first.status, 201, "{}", first.text());
 
     let number: Value = serde_json::from_str(total.as_str().unwrap()).unwrap();
+    let members = cart.as_object().unwrap().iter().rev().map(|(name, value)| format!("\"{name}\":{value}"));
+    let reordered = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
     for same in [
+        reordered,
         serde_json::to_string_pretty(&cart).unwrap(),
         with(cart.clone(), "/expected_total/amount", number).to_string(),
         with(cart.clone(), "/expected_total/amount", json!(format!("{}00", total.as_str().unwrap()))).to_string(),
@@ -59,6 +64,8 @@ async fn f33_f35_the_same_request_written_otherwise_is_the_same_request() {
         app.shopper().post_raw("/checkout", "k", same).await.assert_replay_of(&first);
     }
     assert_eq!(app.number("SELECT count(*) AS n FROM confirmations"), 1);
+    let unknown = with(cart, "/colour", json!("blue"));
+    app.shopper().propose("k", &unknown).await.assert_problem(400, "malformed_request");
     assert_eq!(app.number("SELECT fingerprint_version AS n FROM claims"), 1);
 }
 
@@ -99,6 +106,22 @@ async fn f07_the_same_key_of_another_actor_is_another_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn f07_confirms_and_other_carts_under_one_key_stay_their_actors_own() {
+    let app = TestApp::start().await;
+    let mut orders = BTreeSet::new();
+    for (n, actor) in [SHOPPER, SECOND, STRANGER].into_iter().enumerate() {
+        let id = app.caller(actor).proposed("k", &cart("MUG-BLUE", 1 + n as i64, "pm_sandbox_ok")).await;
+        let got = app.caller(actor).confirm_keyed(&id, "c").await;
+        assert_eq!((got.status, got.is_replay()), (200, false), "{}", got.text());
+        assert_eq!(got.json()["plan"]["lines"][0]["quantity"], 1 + n);
+        app.caller(actor).confirm_keyed(&id, "c").await.assert_replay_of(&got);
+        orders.insert(got.json()["order_id"].as_str().unwrap().to_owned());
+    }
+    assert_eq!((orders.len(), app.charges()), (3, 3));
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn f19_a_replay_shows_the_first_deadline_and_never_extends_it() {
     let app = TestApp::start().await;
     let first = app.shopper().propose("k", &mugs()).await;
@@ -107,6 +130,12 @@ async fn f19_a_replay_shows_the_first_deadline_and_never_extends_it() {
     let id = first.json()["confirmation_id"].as_str().unwrap().to_owned();
     app.shopper().confirm(&id).await.assert_problem(410, "confirmation_expired");
     assert_eq!(app.charges(), 0);
+
+    let id = app.shopper().proposed("in-time", &mugs()).await;
+    let confirmed = app.shopper().confirm_keyed(&id, "c").await;
+    app.clock.advance(TTL);
+    app.shopper().confirm_keyed(&id, "c").await.assert_replay_of(&confirmed);
+    assert_eq!((confirmed.status, app.charges()), (200, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,6 +214,8 @@ async fn f31_a_decided_refusal_is_the_keys_answer_and_a_correction_of_bad_values
     first.assert_problem(409, "insufficient_stock");
     app.set_stock("LAST-ONE", 5);
     app.shopper().propose("k", &two).await.assert_replay_of(&first);
+    let one = cart("LAST-ONE", 1, "pm_sandbox_ok");
+    app.shopper().propose("k", &one).await.assert_problem(422, "idempotency_key_reused");
     assert_eq!(app.shopper().propose("new", &two).await.status, 201);
 
     let bad = cart("MUG-BLUE", 0, "pm_sandbox_ok");
@@ -267,6 +298,25 @@ async fn f09_who_acts_is_known_from_the_credential_alone() {
     let path = format!("/confirm-checkout/{id}");
     app.caller(SECOND).post(&path, &forged).await.assert_problem(400, "malformed_request");
     assert_eq!(app.charges(), 0);
+
+    // The victim's own id, in every write and every place where it could be believed.
+    let actors = app.context.store.read(|db, _| Ok(actors::list(db)?)).await.unwrap();
+    let victim = actors.iter().map(|(actor, _)| actor).find(|actor| actor.name == "shopper").unwrap();
+    let (victim, attacker) = (victim.actor_id.as_str(), app.caller("csk_demo_all"));
+    let order = app.shopper().ordered("o", &cart("MUG-TRAVEL", 5, "pm_sandbox_ok")).await;
+    let before = app.dump();
+    let refund = refund(&order, "5.00", "USD");
+    for member in ["actor_id", "actor", "account_id"] {
+        for (path, body) in [("/checkout", mugs()), (&path, json!({})), ("/refunds", refund.clone())] {
+            let forged = with(body.clone(), &format!("/{member}"), json!(victim));
+            attacker.post_keyed(path, "forged", &forged).await.assert_problem(400, "malformed_request");
+            let query = format!("{path}?{member}={victim}");
+            attacker.post_keyed(&query, "forged", &body).await.assert_problem(400, "malformed_request");
+        }
+    }
+    let header = attacker.request(reqwest::Method::POST, &path).header("X-Actor-Id", victim);
+    send(header).await.assert_problem(404, "not_found");
+    assert_eq!(app.dump(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,6 +327,24 @@ async fn f36_a_switch_that_nobody_reads_is_refused() {
     app.shopper().propose("k", &body).await.assert_problem(400, "malformed_request");
     let shown = app.shopper().post_keyed("/checkout-dry-run", "k", &mugs()).await;
     assert_eq!((shown.status, shown.is_replay()), (200, false));
-    let got = app.shopper().propose("k", &mugs()).await;
+    // A header is no part of a request, so it can't make another one of it.
+    let propose = app.shopper().request(reqwest::Method::POST, "/checkout").header("Idempotency-Key", "k");
+    let got = send(propose.json(&mugs())).await;
     assert_eq!((got.status, got.is_replay()), (201, false));
+    for (header, value) in [("Dry-Run", "true"), ("Prefer", "dry-run"), ("API-Version", "2")] {
+        let again = app.shopper().request(reqwest::Method::POST, "/checkout").header("Idempotency-Key", "k");
+        send(again.header(header, value).json(&mugs())).await.assert_replay_of(&got);
+    }
+    let elsewhere = app.shopper().request(reqwest::Method::POST, "/v2/checkout").header("Idempotency-Key", "k");
+    assert_eq!(elsewhere.json(&mugs()).send().await.unwrap().status(), 404);
+    let total = |currency: &str| with(mugs(), "/expected_total", json!({"amount": 33, "currency": currency}));
+    app.shopper().propose("guarded", &total("USD")).await.assert_problem(409, "plan_changed");
+    app.shopper().propose("guarded", &total("EUR")).await.assert_problem(422, "idempotency_key_reused");
+
+    let id = got.json()["confirmation_id"].as_str().unwrap().to_owned();
+    let rehearsed = app.shopper().post_keyed(&format!("/confirm-checkout/{id}?dry_run=true"), "c", &json!({})).await;
+    rehearsed.assert_problem(400, "malformed_request");
+    assert_eq!(app.charges(), 0);
+    let got = app.shopper().confirm_keyed(&id, "c").await;
+    assert_eq!((got.status, got.is_replay()), (200, false));
 }

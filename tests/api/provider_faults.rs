@@ -1,6 +1,11 @@
 use crate::support::*;
-use countersign::operations::phases;
+use countersign::domain::error::Code;
+use countersign::domain::payment::{Charge, GiveBack, PaymentMethod, ProviderKey};
+use countersign::operations::{Context, phases};
+use countersign::payments::{Answering, Found, Outcome, PaymentProvider};
 use countersign::store::payments;
+use reqwest::Method;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Recovers every undecided payment, as the worker does, without waiting for its interval.
@@ -74,7 +79,7 @@ async fn a_slow_answer_within_the_time_out_is_an_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_answer_after_the_time_out_is_unknown_and_then_found() {
+async fn f42_a_slow_answer_after_the_time_out_is_unknown_and_then_found() {
     let app = TestApp::with(|config| config.sandbox_delay = Duration::from_secs(60)).await;
     let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_slow")).await;
     app.shopper().confirm(&id).await.assert_problem(503, "outcome_unknown");
@@ -117,6 +122,63 @@ async fn f42_failed_only_on_proof_and_never_sent_again_once_the_provider_forgot_
     assert_eq!(app.shopper().get(&format!("/confirmations/{id}")).await.json()["status"], "committing");
     assert_eq!(number(&app.ledger(), "SELECT sum(count) AS n FROM attempts"), 1);
     assert_eq!(app.number("SELECT held AS n FROM products WHERE product_id = 'MUG-BLUE'"), 1);
+}
+
+/// A provider behind a gateway that answers every request with a page of its own.
+struct BadGateway;
+
+const PAGE: &str = "<html><title>502 Bad Gateway</title></html>";
+
+impl PaymentProvider for BadGateway {
+    fn accepts(&self, _: &PaymentMethod) -> bool {
+        true
+    }
+
+    fn key_lifetime(&self) -> Duration {
+        DAY
+    }
+
+    fn charge_request(&self, _: &Charge) -> String {
+        unreachable!("what was stored is sent again")
+    }
+
+    fn charge<'a>(&'a self, _: &'a ProviderKey, _: &'a str) -> Answering<'a, Outcome> {
+        Box::pin(async { Outcome::Unknown(PAGE.to_owned()) })
+    }
+
+    fn refund_request(&self, _: &GiveBack) -> String {
+        unreachable!("what was stored is sent again")
+    }
+
+    fn refund<'a>(&'a self, _: &'a ProviderKey, _: &'a str) -> Answering<'a, Outcome> {
+        Box::pin(async { Outcome::Unknown(PAGE.to_owned()) })
+    }
+
+    fn find<'a>(&'a self, _: &'a ProviderKey) -> Answering<'a, Found> {
+        Box::pin(async { Found::NotSeen })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f42_a_page_of_a_gateway_is_no_answer_however_often_it_comes_and_nobody_is_shown_it() {
+    let app = TestApp::start().await;
+    let id = app.shopper().proposed("k", &cart("MUG-BLUE", 1, "pm_sandbox_timeout_before_charge")).await;
+    app.shopper().confirm_keyed(&id, "c").await.assert_problem(503, "outcome_unknown");
+    let behind_it = Context { provider: Arc::new(BadGateway), ..app.context.clone() };
+    let undecided = app.context.store.read(|db, now| Ok(payments::to_recover(db, now.after(DAY), 100)?)).await.unwrap();
+    for _ in 0..10 {
+        let problem = phases::recover(&behind_it, undecided[0].clone(), "r").await.err().unwrap();
+        assert_eq!(problem.code, Code::OutcomeUnknown);
+        assert!(!problem.answer("r").unwrap().body.contains("<html>"));
+        let status = app.shopper().request(Method::GET, "/operation-status").header("Idempotency-Key", "c");
+        assert_eq!(send(status).await.json()["status"], "unknown");
+        assert_eq!(app.shopper().get(&format!("/confirmations/{id}")).await.json()["status"], "committing");
+        app.clock.advance(Duration::from_secs(3600));
+    }
+    assert!(!app.dump().contains("<html>"));
+    assert_eq!(app.shopper().confirm_keyed(&id, "c").await.status, 200);
+    assert_eq!(app.charges(), 1);
+    app.assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread")]

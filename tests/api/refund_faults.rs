@@ -202,7 +202,7 @@ async fn f04_f23_no_way_round_an_unknown_refund() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_confirmed_lookalikes_the_second_waits_for_the_first() {
+async fn f04_f23_of_two_confirmed_lookalikes_the_second_waits_for_the_first() {
     let app = TestApp::with(|config| config.settings.provider_timeout = Duration::from_millis(300)).await;
     let order = app.shopper().ordered("o", &cart("MUG-TRAVEL", 10, "pm_sandbox_refund_timeout_after")).await;
     let support = app.caller(SUPPORT);

@@ -236,12 +236,44 @@ async fn f01_of_two_parallel_refunds_of_60_one_wins() {
     let mut statuses = [a.status, b.status];
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409]);
+    let refused = if a.status == 409 { &a } else { &b };
+    let problem = refused.assert_problem(409, "refund_exceeds_remaining");
+    assert_eq!(problem["remaining_refundable"]["amount"], "40.00");
+    assert_eq!(app.given_back(), (1, 6000));
+
+    let fifteen = refund(&order, "15.00", "USD");
+    let keys: Vec<String> = (0..10).map(|i| format!("r{i}")).collect();
+    let got = join_all(keys.iter().map(|key| app.caller(SUPPORT).refund(key, &fifteen))).await;
+    assert_eq!(got.iter().filter(|got| got.status == 201).count(), 2);
+    for refused in got.iter().filter(|got| got.status != 201) {
+        refused.assert_problem(409, "refund_exceeds_remaining");
+    }
+    assert_eq!(app.given_back(), (3, 9000));
+    let asked = "SELECT sum(count) AS n FROM attempts";
+    assert_eq!(number(&app.ledger(), asked), 1 + 3, "the provider saw the charge and what was admitted");
+    app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f01_what_the_provider_has_not_answered_is_reserved() {
+    let app = TestApp::with(without_lookalikes).await;
+    app.set_stock("LAST-ONE", 10);
+    let cart = with(cart("LAST-ONE", 1, "pm_sandbox_refund_timeout_before"), "/shipping_address/region", json!("OR"));
+    let order = app.shopper().ordered("o", &with(cart, "/shipping_option", json!("pickup"))).await;
+    let (support, sixty) = (app.caller(SUPPORT), refund(&order, "60.00", "USD"));
+    support.refund("a", &sixty).await.assert_problem(503, "outcome_unknown");
+    let keys: Vec<String> = (0..10).map(|i| format!("r{i}")).collect();
+    for refused in join_all(keys.iter().map(|key| support.refund(key, &sixty))).await {
+        let problem = refused.assert_problem(409, "refund_exceeds_remaining");
+        assert_eq!(problem["remaining_refundable"]["amount"], "40.00");
+    }
+    assert_eq!(support.refund("a", &sixty).await.status, 201);
     assert_eq!(app.given_back(), (1, 6000));
     app.assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_repeats_of_one_key_at_once_are_one_refund() {
+async fn f29_fifty_repeats_of_one_key_at_once_are_one_refund() {
     let app = TestApp::start().await;
     let order = hundred(&app, "o").await;
     let ten = refund(&order, "10.00", "USD");
@@ -349,10 +381,13 @@ async fn f10_a_confirm_is_bound_to_what_was_shown() {
     let offered = app.caller(SUPPORT).refund("r", &refund(&order, "200.00", "USD")).await.json();
     let id = offered["confirmation_id"].as_str().unwrap();
     let confirm = async |body: Value| app.caller(SUPPORT).post(&format!("/confirm-refund/{id}"), &body).await;
+    let other = app.shopper().ordered("other", &mugs()).await;
+    let other = app.caller(SUPPORT).post("/refunds-dry-run", &refund(&other, "5.00", "USD")).await.json();
     for guard in [
         json!({"expected_amount": {"amount": "200.01", "currency": "USD"}}),
         json!({"expected_amount": {"amount": "200.00", "currency": "EUR"}}),
         json!({"expected_plan_digest": format!("sha256:{}", "0".repeat(64))}),
+        json!({"expected_plan_digest": other["plan_digest"]}),
     ] {
         let problem = confirm(guard).await.assert_problem(409, "confirmation_mismatch");
         assert_eq!(problem["refund"], offered["refund"]);
@@ -366,7 +401,7 @@ async fn f10_a_confirm_is_bound_to_what_was_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confirmation_of_the_other_operation_is_refused_and_unharmed() {
+async fn f10_a_confirmation_of_the_other_operation_is_refused_and_unharmed() {
     let app = TestApp::start().await;
     let all = app.caller("csk_demo_all");
     let order = all.ordered("o", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
@@ -383,7 +418,7 @@ async fn a_confirmation_of_the_other_operation_is_refused_and_unharmed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn under_the_policy_same_only_the_proposer_confirms() {
+async fn f08_under_the_policy_same_only_the_proposer_confirms() {
     let app = TestApp::start().await;
     let order = app.shopper().ordered("o", &cart("MUG-TRAVEL", 10, "pm_sandbox_ok")).await;
     let id = confirmation(&app.caller(SUPPORT).refund("r", &refund(&order, "200.00", "USD")).await);
@@ -419,7 +454,7 @@ async fn under_the_policy_other_another_actor_of_the_account_has_to_confirm() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_needs_its_scope_and_a_visible_order_also_on_replays() {
+async fn f32_a_refund_needs_its_scope_and_a_visible_order_also_on_replays() {
     let app = TestApp::start().await;
     let order = hundred(&app, "o").await;
     let ten = refund(&order, "10.00", "USD");
@@ -480,6 +515,7 @@ async fn f13_f14_f34_what_is_no_amount_of_the_order_is_refused_and_moves_nothing
         "\"1,000.00\"",
         "\"NaN\"",
         "0.0005",
+        "9007199254740992",
         "9007199254740993",
         "99999999999999999999",
         "\"\"",

@@ -1,5 +1,6 @@
 //! What is refused before any claim is looked up.
 
+use crate::fuzz::raw::exchange;
 use crate::support::*;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -61,7 +62,7 @@ async fn what_is_not_the_documented_json_is_400() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
+async fn f13_f14_f35_what_is_out_of_range_or_notation_is_422_with_a_pointer() {
     let app = TestApp::start().await;
     let long = "x".repeat(501);
     let total = |amount: Value| with(mugs(), "/expected_total", json!({"amount": amount, "currency": "USD"}));
@@ -91,6 +92,15 @@ async fn what_is_out_of_range_or_notation_is_422_with_a_pointer() {
             "/items/1/quantity",
             with(mugs(), "/items", json!([{"product_id": "A", "quantity": 5}, {"product_id": "A", "quantity": -4}]))
                 .to_string(),
+        ),
+        (
+            "/items/1/quantity",
+            with(mugs(), "/items", json!([{"product_id": "A", "quantity": 5}, {"product_id": "B", "quantity": -4}]))
+                .to_string(),
+        ),
+        (
+            "/items/0/quantity",
+            with(mugs(), "/items", json!(vec![json!({"product_id": "A", "quantity": i64::MAX}); 2])).to_string(),
         ),
         ("/items", with(mugs(), "/items", json!([])).to_string()),
         ("/items", with(mugs(), "/items", json!(vec![json!({"product_id": "A", "quantity": 1}); 101])).to_string()),
@@ -186,10 +196,12 @@ async fn f45_a_key_is_one_header_of_visible_ascii_with_or_without_quotes() {
     }
     let lower_case = app.shopper().request(Method::POST, "/checkout").header("idempotency-key", "abc").json(&mugs());
     send(lower_case).await.assert_replay_of(&first);
-    assert_eq!(app.shopper().propose("ABC", &mugs()).await.json()["status"], "pending");
+    let upper_case = app.shopper().propose("ABC", &mugs()).await;
+    assert_eq!((upper_case.status, upper_case.is_replay()), (201, false), "a key's case matters");
 
     let long = "k".repeat(256);
-    for bad in ["", "\"", "\"\"", "\"abc", "a b", "\"abc\"x", long.as_str()] {
+    let long_in_quotes = format!("\"{long}\"");
+    for bad in ["", " ", "\"", "\"\"", "\" \"", "\"abc", "a b", "\"abc\"x", long.as_str(), long_in_quotes.as_str()] {
         let got = app.shopper().propose(bad, &mugs()).await;
         got.assert_problem(400, "idempotency_key_invalid");
         assert_eq!(got.header("Idempotency-Key"), None);
@@ -204,6 +216,21 @@ async fn f45_a_key_is_one_header_of_visible_ascii_with_or_without_quotes() {
     none.assert_problem(400, "idempotency_key_required");
     let got = app.shopper().propose(&"k".repeat(255), &mugs()).await;
     assert_eq!(got.status, 201);
+    app.shopper().propose(&format!("\"{}\"", "k".repeat(255)), &mugs()).await.assert_replay_of(&got);
+    let one = app.shopper().propose("k", &mugs()).await;
+    assert_eq!((one.status, one.is_replay()), (201, false));
+
+    // No client library sends these.
+    let body = mugs().to_string();
+    for key in ["a\0b", "\0", "a\u{1}b", "a\u{7f}b"] {
+        let head = format!(
+            "POST /checkout HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SHOPPER}\r\nIdempotency-Key: {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        assert_eq!(exchange(&app.url, head.as_bytes()).map(|got| got.status), Some(400), "{key:?}");
+    }
+    assert_eq!(app.number("SELECT count(*) AS n FROM claims"), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]

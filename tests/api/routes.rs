@@ -117,7 +117,7 @@ async fn f40_every_write_demands_a_key_or_is_naturally_idempotent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_key_every_naturally_idempotent_write_replays_too() {
+async fn f40_with_a_key_every_naturally_idempotent_write_replays_too() {
     for operation in Operation::ALL.iter().filter(|o| o.profile().key == KeyRule::Natural) {
         let app = TestApp::start().await;
         let (call, caller) = (example(&app, *operation).await, app.caller(ALL));
@@ -148,7 +148,7 @@ async fn reads_ignore_keys_and_write_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_needs_a_credential_an_enabled_actor_and_its_scope_also_on_replays() {
+async fn f32_every_operation_needs_a_credential_an_enabled_actor_and_its_scope_also_on_replays() {
     let http = reqwest::Client::new();
     for operation in Operation::ALL {
         let app = TestApp::start().await;
@@ -187,7 +187,7 @@ async fn every_operation_needs_a_credential_an_enabled_actor_and_its_scope_also_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_confirmations_tasks_and_keys_of_others_look_like_nothing() {
+async fn f08_orders_confirmations_tasks_and_keys_of_others_look_like_nothing() {
     let app = TestApp::start().await;
     let shopper = app.shopper();
     let (order, pending) = (shopper.ordered("a", &mugs()).await, shopper.proposed("b", &mugs()).await);

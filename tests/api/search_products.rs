@@ -116,7 +116,7 @@ async fn a_cursor_of_another_search_and_values_out_of_range_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_call_searches_many_times_in_order() {
+async fn f46_one_call_searches_many_times_in_order() {
     let app = TestApp::start().await;
     let queries =
         json!({"queries": [{"q": "sencha"}, {"q": "no-such-thing"}, {"q": "", "category": "tea", "limit": 2}]});

@@ -149,7 +149,7 @@ async fn a_full_disk_ends_the_transaction_and_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f27_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_done() {
+async fn f27_f30_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_done() {
     let app = TestApp::on_sqlite(|_| ()).await;
     let DatabaseUrl::Sqlite(path) = app.database() else { panic!("not SQLite") };
     let mut other = SqliteConnection::establish(&path.to_string_lossy()).unwrap();
@@ -164,7 +164,7 @@ async fn f27_a_lock_that_another_process_holds_too_long_is_503_and_nothing_is_do
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
+async fn f27_a_hundred_parallel_confirms_and_refunds_beside_the_cleaner_give_no_error() {
     let app = TestApp::on_sqlite(|config| {
         config.settings.worker_interval = Duration::from_millis(1);
         config.settings.provider_timeout = Duration::from_secs(10);
@@ -179,18 +179,36 @@ async fn f27_a_hundred_parallel_confirms_beside_the_cleaner_give_no_error() {
     let buyers = [SHOPPER, SECOND, STRANGER];
     let got = join_all(keys.iter().enumerate().map(|(i, key)| {
         // Different addresses: equal carts would be attempts at one purchase.
-        let (buyer, cart) = (app.caller(buyers[i % 3]), with(cart.clone(), "/shipping_address/line1", json!(key)));
+        let (app, buyer) = (&app, app.caller(buyers[i % 3]));
+        let cart = with(cart.clone(), "/shipping_address/line1", json!(key));
         async move {
-            let id = buyer.proposed(key, &cart).await;
-            buyer.confirm(&id).await
+            let order = buyer.ordered(key, &cart).await;
+            app.caller(SUPPORT).refund(key, &refund(&order, "1.00", "USD")).await
         }
     }))
     .await;
-    assert!(got.iter().all(|got| got.status == 200));
-    assert_eq!(app.charges(), 100);
+    assert!(got.iter().all(|got| got.status == 201), "{got:?}");
+    assert_eq!((app.charges(), app.given_back()), (100, (100, 10_000)));
     let expired = "SELECT count(*) AS n FROM confirmations WHERE status = 'expired'";
     eventually("the cleaner has finished", async || app.number(expired) == 60).await;
     app.assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f27_servers_that_open_one_file_together_all_open_it() {
+    for _ in 0..5 {
+        let home = Home::on_sqlite();
+        let open = |_| {
+            let config = store_config(&home.database);
+            tokio::task::spawn_blocking(move || Store::open(&config, Clock::System))
+        };
+        let opened = join_all((0..8).map(open)).await;
+        let stores: Vec<Store> = opened.into_iter().map(|store| store.unwrap().unwrap()).collect();
+        // Again, while those that are open write.
+        let written = stores.iter().enumerate().map(|(i, store)| store.write(add_account(format!("w{i}"))));
+        let (written, opened) = tokio::join!(join_all(written), join_all((0..8).map(open)));
+        assert!(written.iter().all(Result::is_ok) && opened.into_iter().all(|store| store.unwrap().is_ok()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ mod bodies;
 mod damage;
 mod heads;
 mod parsers;
-mod raw;
+pub mod raw;
 mod readers;
 
 use crate::support::*;
