@@ -168,7 +168,7 @@ async fn f46_a_batch_has_one_to_a_hundred_items() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_unacceptable_value_is_named_before_anything_is_written() {
+async fn f34_f41_every_unacceptable_value_is_named_before_anything_is_written() {
     let app = TestApp::start().await;
     let price = |amount: Value, currency: &str| json!({"price": {"amount": amount, "currency": currency}});
     let cases = [

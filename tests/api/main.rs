@@ -20,6 +20,7 @@ mod document;
 mod dry_run_checkout;
 mod errors;
 mod examples;
+mod expiry;
 mod faulty;
 mod forget;
 mod fuzz;
