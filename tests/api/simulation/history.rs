@@ -1,61 +1,21 @@
 //! One history: what is said to a real server, what it answers, and whether any shop explains it.
 
+use super::answers::{answered, fits, is_open, is_stored, kind};
 use super::calls::{Ask, Call, Kind, Names, Tag, Who};
 use super::generate::{AFTERWARDS, Event, Generator};
+use super::lane::{Lane, set_up, timestamp};
 use super::search::{Lost, Seen, Workers, Worlds};
-use super::shop::{DISCOUNT, Expect, HOUR, KEPT, MAX_PENDING, Product, SECOND, Shop, Time, is_money};
-use crate::process::Process;
+use super::shop::{Expect, HOUR, KEPT, Product, SECOND, Shop, Time, is_money};
 use crate::support::*;
-use countersign::domain::error::{Code, Stored};
-use countersign::domain::time::Timestamp;
 use countersign::operations::check::Finding;
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Past every lease and `Retry-After`.
 const PAST_THE_LEASE: Time = 11 * SECOND;
-
-/// A server, its databases and its clock, which histories use one after the other.
-pub struct Lane {
-    pub home: Home,
-    process: Process,
-    now: Time,
-    /// Whether the server may be waiting for a point at which to end itself.
-    armed: bool,
-}
-
-impl Lane {
-    pub fn new() -> Self {
-        let (home, now) = (Home::new(), 1_796_117_400_000);
-        let process = start(&home, now);
-        Self { home, process, now, armed: false }
-    }
-
-    fn move_clock(&mut self, to: Time) {
-        self.now = to;
-        self.process.control().set_clock(timestamp(to));
-    }
-
-    fn restart(&mut self) {
-        self.process.kill();
-        self.process = start(&self.home, self.now);
-        self.armed = false;
-    }
-}
-
-fn timestamp(time: Time) -> Timestamp {
-    Timestamp::from_unix_millis(time).unwrap()
-}
-
-/// Its workers look once, when it starts.
-fn start(home: &Home, now: Time) -> Process {
-    let flags = ["--provider-timeout", "150ms", "--lease", "10s", "--worker-interval", "1h", "--sandbox-delay", "10ms"];
-    let connections = ["--max-pending", &MAX_PENDING.to_string(), "--database-connections", "4"];
-    Process::start_at(home, timestamp(now), &[&flags[..], &connections].concat())
-}
 
 /// Where two answers have to be the same bytes.
 #[derive(PartialEq, Eq, Hash)]
@@ -440,68 +400,4 @@ impl Client {
             Client::Kills(_) => " (killed)",
         }
     }
-}
-
-fn answered(got: &Option<Got>) -> String {
-    match got {
-        None => "nothing".to_owned(),
-        Some(got) => {
-            let short: String = got.text().chars().take(300).collect();
-            format!("{}{} {short}", got.status, if got.is_replay() { " again" } else { "" })
-        }
-    }
-}
-
-fn kind(got: &Option<Got>) -> String {
-    match got {
-        None => "lost".to_owned(),
-        Some(got) if got.is_replay() => format!("{} again", got.status),
-        Some(got) if got.status < 400 => got.status.to_string(),
-        Some(got) => got.code(),
-    }
-}
-
-fn is_stored(got: &Got) -> bool {
-    Code::parse(&got.code()).is_some_and(|code| code.row().stored == Stored::Yes)
-}
-
-fn is_open(got: &Got) -> bool {
-    got.status == 503 || (got.status == 409 && got.code().ends_with("_in_flight"))
-}
-
-fn fits(expect: &Expect, got: &Got) -> bool {
-    let body = if got.body.is_empty() { Value::Null } else { got.json() };
-    let fact = |(pointer, value): &(&str, String)| {
-        let found = match body.pointer(pointer) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(items)) => items.len().to_string(),
-            Some(other) => other.to_string(),
-        };
-        found == *value
-    };
-    got.status == expect.status
-        && (got.status < 400 || body["code"].as_str() == expect.code)
-        && expect.replay.is_none_or(|replay| replay == got.is_replay())
-        && expect.facts.iter().all(fact)
-}
-
-async fn set_up(lane: &Lane, names: &Names, shop: &Shop) {
-    let products = shop.products.iter().enumerate().map(|(i, product)| {
-        let price = json!({"amount": super::shop::usd(product.price), "currency": "USD"});
-        let set = json!({"title": names.word(), "price": price, "stock": product.stock, "tax_class": "exempt"});
-        json!({"product_id": names.product(i), "set": set})
-    });
-    let batch = json!({"mode": "atomic", "updates": products.collect::<Vec<_>>()});
-    let got = lane.process.caller(MERCHANT).update(&format!("{}-setup", names.history), &batch).await;
-    assert_eq!(got.status, 200, "{}", got.text());
-    add_discount_code(lane, names, shop.use_limit);
-}
-
-/// Discount codes have no operation of their own.
-fn add_discount_code(lane: &Lane, names: &Names, use_limit: i64) {
-    let code = names.discount();
-    let columns = "code, amount_minor, currency, use_limit, held, used";
-    let values = format!("'{code}', {DISCOUNT}, 'USD', {use_limit}, 0, 0");
-    batch(&lane.home.database, &format!("INSERT INTO discounts ({columns}) VALUES ({values})"));
 }

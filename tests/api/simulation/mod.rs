@@ -5,14 +5,20 @@
 //!
 //! `COUNTERSIGN_SIMULATION_SEED` runs one history; `COUNTERSIGN_SIMULATION_SECONDS` and `…_HISTORIES` bound `soak`.
 
+mod answers;
 mod calls;
 mod generate;
 mod history;
+mod lane;
+mod local_rules;
+mod money_rules;
+mod read_rules;
 mod rules;
 mod search;
 mod shop;
 
-use history::{History, Lane};
+use history::History;
+use lane::Lane;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
@@ -99,14 +105,14 @@ fn soak() {
         until: Instant::now() + Duration::from_secs(variable("SECONDS").unwrap_or(60)),
         begun: Arc::default(),
     };
-    let lane = || {
+    let thread = || {
         let bounds = bounds.clone();
-        std::thread::spawn(|| tokio::runtime::Runtime::new().unwrap().block_on(run_lanes(bounds)))
+        std::thread::spawn(|| tokio::runtime::Runtime::new().unwrap().block_on(run_thread(bounds)))
     };
-    let lanes: Vec<_> = (0..LANES.min(bounds.histories)).map(|_| lane()).collect();
+    let threads: Vec<_> = (0..THREADS.min(bounds.histories)).map(|_| thread()).collect();
     let (mut told, mut counts) = (0, Counts::new());
-    for lane in lanes.into_iter().map(|lane| lane.join()).collect::<Vec<_>>() {
-        let (histories, counted) = lane.unwrap_or_else(|_| panic!("a history failed: see above"));
+    for thread in threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>() {
+        let (histories, counted) = thread.unwrap_or_else(|_| panic!("a history failed: see above"));
         told += histories;
         counted.into_iter().for_each(|(what, n)| *counts.entry(what).or_default() += n);
     }
@@ -116,7 +122,7 @@ fn soak() {
 }
 
 /// Servers side by side: a history waits more than it computes.
-const LANES: u64 = 8;
+const THREADS: u64 = 8;
 
 #[derive(Clone)]
 struct Bounds {
@@ -127,7 +133,7 @@ struct Bounds {
 }
 
 /// Tells histories until there are enough.
-async fn run_lanes(bounds: Bounds) -> (u64, Counts) {
+async fn run_thread(bounds: Bounds) -> (u64, Counts) {
     let (mut told, mut counts) = (0, Counts::new());
     loop {
         let mut lane = Lane::new();
