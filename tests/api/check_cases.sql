@@ -462,6 +462,7 @@ UPDATE refunds SET status = 'succeeded' WHERE idempotency_key = '13';
 UPDATE claims SET resource = NULL WHERE idempotency_key = '13';
 
 -- refunds_answer_with_their_refund: differ in key
+FREE refunds;
 UPDATE refunds SET idempotency_key = '17' WHERE idempotency_key = '13';
 
 -- refund_confirms_answer_with_their_refund: differ in amount
