@@ -3,7 +3,7 @@
 
 use super::calls::Call;
 use super::rules::{Step, Subject, begin, decide, finish, undecided};
-use super::shop::{Expect, Shop, Status, Time};
+use super::shop::{Expect, Shop, Status, Time, is_money};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
@@ -152,13 +152,15 @@ fn haunting(mut ghosts: Vec<Ghost>, shop: &Shop) -> Vec<Ghost> {
     };
     ghosts.retain(|ghost| !is_settled(ghost));
     ghosts.sort_by_cached_key(|ghost| format!("{ghost:?}"));
-    ghosts.dedup();
+    ghosts.dedup_by(|one, other| one == other && is_money(&one.call.ask)); // the second is told what the first did
     ghosts
 }
 
 /// Whether the call can only be told what is decided.
 fn is_answered(shop: &Shop, call: &Call) -> bool {
-    let has_key = call.tag().and_then(|tag| shop.claims.get(&tag)).is_some_and(|claim| claim.answer.is_some());
+    // Other keys are forgotten after a day, and then it is new work.
+    let claim = call.tag().filter(|_| is_money(&call.ask)).and_then(|tag| shop.claims.get(&tag));
+    let has_key = claim.is_some_and(|claim| claim.answer.is_some());
     let is_over = about(call)
         .and_then(|tag| shop.offers.get(&tag))
         .is_some_and(|offer| matches!(offer.status, Status::Confirmed | Status::Declined | Status::Cancelled));
