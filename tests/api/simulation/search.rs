@@ -79,7 +79,7 @@ impl Worlds {
         self.0.iter().any(|world| !world.ghosts.is_empty())
     }
 
-    /// Nobody goes on with anything: their server has died, or all were asked again until they had an answer.
+    /// Nobody goes on with anything: their server has died.
     pub fn without_ghosts(self) -> Self {
         Self(self.0.into_iter().map(|world| World { ghosts: Vec::new(), ..world }).collect())
     }
