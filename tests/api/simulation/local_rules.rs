@@ -133,13 +133,14 @@ pub(super) fn update(shop: &mut Shop, atomic: bool, updates: &[Update], now: Tim
 
 /// The delivery window starts days after the order; between the two either answer is right.
 pub(super) fn address(shop: &Shop, call: &Call, order: Tag, house: u8, moves: bool, now: Time) -> Vec<Next> {
-    let found = &shop.orders[&order];
+    // The window is the plan's, also where the order was made late.
+    let planned_at = shop.offers[&order].expires_at - TTL;
     let pickup = matches!(&shop.offers[&order].what, What::Checkout { cart, .. } if cart.pickup);
     let started = Expect::problem(409, "delivery_started");
     if pickup {
         return done(shop, started);
     }
-    if now > found.made_at + 7 * DAY {
+    if now > planned_at + 7 * DAY {
         return done(shop, started); // three business days, a weekend and a day to spare
     }
     let mut after = shop.clone();
@@ -153,7 +154,7 @@ pub(super) fn address(shop: &Shop, call: &Call, order: Tag, house: u8, moves: bo
         }
     };
     let mut ways = done(&after, answer);
-    if now > found.made_at + 2 * DAY {
+    if now > planned_at + 2 * DAY {
         ways.extend(done(shop, started));
     }
     ways

@@ -72,7 +72,7 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 /// Seeds that once told a history that nothing explained.
-const ONCE_FAILED: &[u64] = &[6_000_101, 30_000_216, 200_000_534, 300_003_215, 842_746_173_499];
+const ONCE_FAILED: &[u64] = &[6_000_101, 30_000_216, 200_000_534, 300_003_215, 400_000_345, 842_746_173_499];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_history_has_a_shop_that_explains_it() {
