@@ -266,8 +266,9 @@ impl Names {
         format!("SIM-{}", self.history)
     }
 
+    /// No beginning of another history's word: a search takes those for hits, too.
     pub fn word(&self) -> String {
-        format!("simulated{}", self.history)
+        format!("simulated{}end", self.history)
     }
 
     pub fn key(&self, key: Key) -> String {
