@@ -5,14 +5,15 @@ use crate::domain::error::{FaultCode, Problem};
 use crate::domain::page::PageRequest;
 use actix_web::error::QueryPayloadError;
 use actix_web::web::Query;
+use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use std::str::FromStr;
 
 pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     // What isn't UTF-8 would be read as U+FFFD.
-    let decoded =
-        String::from_utf8(percent_decoded(query)).map_err(|_| Problem::malformed("The query isn't UTF-8."))?;
+    let decoded = percent_decode_str(query).decode_utf8();
+    let decoded = decoded.map_err(|_| Problem::malformed("The query isn't UTF-8."))?;
     if decoded.contains('\0') {
         return Err(Problem::malformed("The query has a NUL character (%00)."));
     }
@@ -28,18 +29,6 @@ pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
         Problem::malformed(format!("The query is not the documented one: {reason}."))
     };
     Query::<T>::from_query(query).map(Query::into_inner).map_err(malformed)
-}
-
-/// The bytes that percent-encoding stands for (RFC 3986, 2.1). A `%` without two hex digits stands for itself.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let (mut decoded, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, after @ ..] = rest {
-        let hex = after.get(..2).filter(|hex| *first == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
-        let byte = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        decoded.push(byte.unwrap_or(*first));
-        rest = &after[byte.map_or(0, |_| 2)..];
-    }
-    decoded
 }
 
 /// An integer of any size, written in a query; beyond 64 bits it saturates, and is out of every range then.

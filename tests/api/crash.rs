@@ -1,23 +1,19 @@
 //! The process is killed in the middle and nobody asks again: the workers of the next one, or of another instance, finish
 //! what was begun. What a retry does is in `matrix`.
 
+use crate::matrix::PROVIDER;
 use crate::process::{Process, database, ledger};
 use crate::support::*;
 use countersign::clock::Clock;
-use countersign::failpoints::*;
+use countersign::failpoints::{AFTER_PHASE_ONE, BEFORE_PROVIDER};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The points behind which something is written that has to be finished.
-const BEGUN: &[&str] = &[
-    AFTER_PHASE_ONE,
-    BEFORE_PROVIDER,
-    PROVIDER_ACTED,
-    PROVIDER_ANSWERED,
-    BEFORE_PHASE_THREE_COMMIT,
-    AFTER_PHASE_THREE_COMMIT,
-];
+fn begun() -> impl Iterator<Item = &'static str> {
+    PROVIDER.iter().copied().skip_while(|point| *point != AFTER_PHASE_ONE)
+}
 
 /// A call whose money leaves the process.
 struct Call {
@@ -63,7 +59,7 @@ fn money(home: &Home) -> (i64, i64) {
 
 /// Kills one server in the middle of a call, and has another one finish it before anybody asks.
 async fn killed(prepare: impl AsyncFn(&Process, &str) -> Call, expected: u16) {
-    for point in BEGUN {
+    for point in begun() {
         let home = Home::new();
         let mut process = Process::start(&home, &[]);
         let call = prepare(&process, "first").await;
@@ -99,7 +95,7 @@ async fn f21_f22_f26_aborted_at_each_point_of_a_confirmed_refund_waiting_gives_b
 async fn f20_f26_an_instance_dies_in_each_phase_and_another_finishes_its_work() {
     let home = Home::new();
     let survivor = Process::start(&home, &[]);
-    for point in BEGUN {
+    for point in begun() {
         let mut dying = Process::start(&home, &[]);
         let call = confirm(&dying, point).await;
         let (before, _) = money(&home);

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The points that an operation passes whose claim, effect and answer are one transaction.
 const LOCAL: &[&str] = &[BEFORE_CLAIM, BEFORE_LOCAL_COMMIT, AFTER_LOCAL_COMMIT];
 /// Those that it passes when money leaves the process.
-const PROVIDER: &[&str] = &[
+pub const PROVIDER: &[&str] = &[
     BEFORE_CLAIM,
     BEFORE_PHASE_ONE_COMMIT,
     AFTER_PHASE_ONE,

@@ -1,8 +1,7 @@
 //! What each call may do to the shop, and answer: the rules of the design, once more and independently. A call of the
 //! provider has two steps, and anything may happen in between.
 
-use super::calls::Tag;
-use super::calls::{Ask, Call};
+use super::calls::{Ask, Call, Tag};
 use super::local_rules::{dry_run, local, plan};
 use super::money_rules::{confirm, decide_charge, decide_refund, dry_run_refund, refund};
 use super::read_rules::{read_one, status};
