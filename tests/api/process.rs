@@ -54,7 +54,9 @@ impl Process {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect(&line);
         let url = url.trim_end_matches(',').to_owned();
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap();
+        // Below the server's keep-alive, so that no call meets a connection that is just being closed.
+        let http = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(2));
+        let http = http.timeout(Duration::from_secs(20)).build().unwrap();
         Self { child, url, http, control }
     }
 

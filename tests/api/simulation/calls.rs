@@ -3,7 +3,8 @@
 use super::shop::usd;
 use crate::support::{APPROVER, MERCHANT, SECOND, SHOPPER, STRANGER, SUPPORT};
 use countersign::domain::operation::Operation;
-use reqwest::Method;
+use countersign::payments::sandbox::Method;
+use reqwest::Method as Verb;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -81,55 +82,25 @@ pub struct Cart {
     pub lines: Vec<(usize, i64)>,
     pub discount: bool,
     pub place: u8,
-    pub method: Pay,
+    pub method: Method,
     pub pickup: bool,
     /// In cents.
     pub expected_total: Option<i64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pay {
-    Ok,
-    Declined,
-    Slow,
-    ErrorBefore,
-    ErrorAfter,
-    TimeoutAfter,
-    ArrivesLate,
-    RefundDeclined,
-    RefundErrorAfter,
-    RefundErrorBefore,
-}
-
-impl Pay {
-    pub const ALL: [Self; 10] = [
-        Self::Ok,
-        Self::Declined,
-        Self::Slow,
-        Self::ErrorBefore,
-        Self::ErrorAfter,
-        Self::TimeoutAfter,
-        Self::ArrivesLate,
-        Self::RefundDeclined,
-        Self::RefundErrorAfter,
-        Self::RefundErrorBefore,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "pm_sandbox_ok",
-            Self::Declined => "pm_sandbox_declined",
-            Self::Slow => "pm_sandbox_slow",
-            Self::ErrorBefore => "pm_sandbox_error_before_charge",
-            Self::ErrorAfter => "pm_sandbox_error_after_charge",
-            Self::TimeoutAfter => "pm_sandbox_timeout_after_charge",
-            Self::ArrivesLate => "pm_sandbox_charge_arrives_late",
-            Self::RefundDeclined => "pm_sandbox_refund_declined",
-            Self::RefundErrorAfter => "pm_sandbox_refund_error_after",
-            Self::RefundErrorBefore => "pm_sandbox_refund_error_before",
-        }
-    }
-}
+/// How carts are paid: what goes well, what is declined, and faults of each kind.
+pub const METHODS: [Method; 10] = [
+    Method::Ok,
+    Method::Declined,
+    Method::Slow,
+    Method::ErrorBefore,
+    Method::ErrorAfter,
+    Method::TimeoutAfter,
+    Method::ArrivesLate,
+    Method::RefundDeclined,
+    Method::RefundErrorAfter,
+    Method::RefundErrorBefore,
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Update {
@@ -310,24 +281,24 @@ impl Names {
     }
 
     /// The method, the path and the body of a call.
-    pub fn request(&self, ask: &Ask) -> (Method, String, Option<Value>) {
+    pub fn request(&self, ask: &Ask) -> (Verb, String, Option<Value>) {
         let id = |kind, tag: &Tag| self.id(kind, *tag);
-        let post = |path: &str, body| (Method::POST, path.to_owned(), Some(body));
-        let get = |path: String| (Method::GET, path, None);
+        let post = |path: &str, body| (Verb::POST, path.to_owned(), Some(body));
+        let get = |path: String| (Verb::GET, path, None);
         match ask {
             Ask::Propose(cart) => post("/checkout", self.cart(cart)),
             Ask::DryRun(cart) => post("/checkout-dry-run", self.cart(cart)),
             Ask::Confirm(tag, guard) => (
-                Method::POST,
+                Verb::POST,
                 format!("/confirm-checkout/{}", id(Kind::Confirmation, tag)),
                 body(*guard, "expected_total"),
             ),
             Ask::ConfirmRefund(tag, guard) => (
-                Method::POST,
+                Verb::POST,
                 format!("/confirm-refund/{}", id(Kind::Confirmation, tag)),
                 body(*guard, "expected_amount"),
             ),
-            Ask::Cancel(tag) => (Method::DELETE, format!("/confirmations/{}", id(Kind::Confirmation, tag)), None),
+            Ask::Cancel(tag) => (Verb::DELETE, format!("/confirmations/{}", id(Kind::Confirmation, tag)), None),
             Ask::Refund { order, cents } => post("/refunds", self.refund(*order, *cents)),
             Ask::DryRunRefund { order, cents } => post("/refunds-dry-run", self.refund(*order, *cents)),
             Ask::Update { atomic, updates } => {
@@ -337,7 +308,7 @@ impl Names {
             }
             Ask::Address { order, house, moves } => {
                 let address = self.address(*house, if *moves { "CA" } else { "OR" });
-                (Method::PUT, format!("/orders/{}/shipping-address", id(Kind::Order, order)), Some(address))
+                (Verb::PUT, format!("/orders/{}/shipping-address", id(Kind::Order, order)), Some(address))
             }
             Ask::GetConfirmation(tag) => get(format!("/confirmations/{}", id(Kind::Confirmation, tag))),
             Ask::GetOrder(tag) => get(format!("/orders/{}", id(Kind::Order, tag))),
@@ -364,7 +335,7 @@ impl Names {
         let mut body = json!({
             "items": items,
             "shipping_address": self.address(cart.place, "OR"),
-            "payment_method": cart.method.name(),
+            "payment_method": cart.method.as_str(),
             "shipping_option": if cart.pickup { "pickup" } else { "standard" },
         });
         if cart.discount {

@@ -1,8 +1,9 @@
 //! What happens next in a history: mostly what makes sense, often twice, sometimes nonsense.
 
-use super::calls::{Ask, Call, Cart, Guard, Key, Kind, Names, Pay, Tag, Update, Who};
+use super::calls::{Ask, Call, Cart, Guard, Key, Kind, METHODS, Names, Tag, Update, Who};
 use super::shop::{DAY, MINUTE, SECOND, Shop, Status, TTL, Time, What};
 use countersign::failpoints;
+use countersign::payments::sandbox::Method;
 use fastrand::Rng;
 
 /// What the next step is.
@@ -253,7 +254,7 @@ impl Generator {
         Cart {
             discount: self.rng.u32(..4) == 0,
             place: self.rng.u8(..2),
-            method: if self.rng.bool() { Pay::Ok } else { *self.pick(&Pay::ALL).unwrap() },
+            method: if self.rng.bool() { Method::Ok } else { *self.pick(&METHODS).unwrap() },
             pickup: self.rng.u32(..6) == 0,
             expected_total: (self.rng.u32(..6) == 0).then_some(guess),
             lines,

@@ -7,7 +7,7 @@ use super::lane::{Lane, set_up, timestamp};
 use super::search::{Lost, Seen, Workers, Worlds};
 use super::shop::{Expect, HOUR, KEPT, Product, SECOND, Shop, Time, is_money};
 use crate::support::*;
-use countersign::operations::check::Finding;
+use countersign::operations::check::{Breach, Finding};
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -35,7 +35,7 @@ pub struct History<'a> {
     lane: &'a mut Lane,
     names: Names,
     generator: Generator,
-    worlds: Option<Worlds>,
+    worlds: Worlds,
     open: Vec<Call>,
     kept: HashMap<Slot, Kept>,
     workers: Workers,
@@ -60,7 +60,7 @@ impl<'a> History<'a> {
             lane,
             names,
             generator,
-            worlds: Some(Worlds::new(shop)),
+            worlds: Worlds::new(shop),
             open: Vec::new(),
             kept: HashMap::new(),
             workers: Workers::Rest,
@@ -71,8 +71,7 @@ impl<'a> History<'a> {
 
     pub async fn run(&mut self) -> Result<(), String> {
         for _ in 0..self.generator.rng.usize(10..=24) {
-            let worlds = self.worlds.as_ref().expect("worlds");
-            let event = self.generator.event(worlds.any(), &self.names, &self.open, self.lane.now);
+            let event = self.generator.event(self.worlds.any(), &self.names, &self.open, self.lane.now);
             self.happen(event).await?;
         }
         self.settle().await?;
@@ -89,12 +88,17 @@ impl<'a> History<'a> {
     /// may be undecided, and a worker that looked at it may have died.
     fn wrong(&self) -> Vec<String> {
         let found = all_findings(&self.lane.home.database, &self.lane.home.ledger, timestamp(self.lane.now));
-        let payment = |finding: &Finding| finding.to_string().split(' ').nth(1).unwrap_or_default().to_owned();
-        let is_old = |finding: &&Finding| finding.to_string().starts_with("undecided_payments_can_be_sent_again");
-        let old: Vec<String> = found.iter().filter(is_old).map(payment).collect();
+        let payment = |what: &str| what.split(' ').next().unwrap_or_default().to_owned();
+        let old = found.iter().filter_map(|finding| match finding {
+            Finding::Undecided(Breach { invariant: "undecided_payments_can_be_sent_again", what }) => {
+                Some(payment(what))
+            }
+            Finding::Undecided(_) | Finding::Wrong(_) => None,
+        });
+        let old: Vec<String> = old.collect();
         let is_wrong = |finding: &&Finding| match finding {
             Finding::Wrong(_) => true,
-            Finding::Undecided(_) => !old.contains(&payment(finding)),
+            Finding::Undecided(Breach { what, .. }) => !old.contains(&payment(what)),
         };
         found.iter().filter(is_wrong).map(Finding::to_string).collect()
     }
@@ -128,7 +132,7 @@ impl<'a> History<'a> {
     /// Its workers look right after the start, at their own pace: what they decide may show at any time from then on.
     fn restart(&mut self) {
         self.lane.restart();
-        self.worlds = self.worlds.take().map(Worlds::without_ghosts);
+        self.worlds = self.worlds.without_ghosts();
         self.workers = Workers::Recover;
     }
 
@@ -182,7 +186,7 @@ impl<'a> History<'a> {
     /// One call is held up at a point until others have gone on in its place.
     async fn stall(&mut self, point: &str, calls: Vec<Call>) -> Result<(), String> {
         // Nobody else may be the one who stops.
-        let alone = self.workers == Workers::Rest && !self.worlds.as_ref().expect("worlds").have_ghosts();
+        let alone = self.workers == Workers::Rest && !self.worlds.have_ghosts();
         if self.lane.armed || !alone {
             return self.calls(calls, Client::Waits).await;
         }
@@ -220,6 +224,7 @@ impl<'a> History<'a> {
                     let answer = tokio::time::timeout(Duration::from_micros(micros), answer).await;
                     answer.ok().and_then(Result::ok)
                 }
+                Client::Waits if !self.lane.armed => answer.await.inspect_err(|why| println!("{why:?}")).ok(),
                 Client::Waits | Client::Kills(_) => answer.await.ok(),
             }
         }));
@@ -258,13 +263,12 @@ impl<'a> History<'a> {
                 Seen { call: Arc::new(call.clone()), begun_at, fits }
             })
             .collect();
-        let before = self.worlds.take().expect("worlds");
-        let example = before.any().clone();
-        let after = before.after(&burst, lost, self.workers, self.lane.now);
-        if after.len() == 0 {
+        let after = self.worlds.after(&burst, lost, self.workers, self.lane.now);
+        if after.are_none() {
+            let example = self.worlds.any();
             return Err(format!("no shop explains the last answers; one that explained those before: {example:?}"));
         }
-        self.worlds = Some(after);
+        self.worlds = after;
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! The rules of calls whose money leaves the shop: confirms and refunds.
 
-use super::calls::{Ask, Call, Guard, Pay, Tag, Who};
+use super::calls::{Ask, Call, Guard, Tag, Who};
 use super::rules::{Next, Step, Subject, at, claim, decide, done, in_flight, known, refused};
 use super::shop::*;
+use countersign::payments::sandbox::Method;
 use std::collections::BTreeSet;
 
 pub(super) fn confirm(shop: &Shop, call: &Call, tag: Tag, guard: Guard, now: Time) -> Vec<Next> {
@@ -84,7 +85,7 @@ pub(super) fn recover(shop: &Shop, subject: Subject, busy: Expect) -> Vec<Next> 
 pub(super) fn decide_charge(shop: &mut Shop, tag: Tag, now: Time) -> Expect {
     let offer = shop.offers.get_mut(&tag).unwrap();
     let What::Checkout { cart, total } = offer.what.clone() else { unreachable!("a charge of a refund") };
-    let declined = cart.method == Pay::Declined && total > 0; // a total of zero asks nobody
+    let declined = cart.method == Method::Declined && total > 0; // a total of zero asks nobody
     let answer = match declined {
         true => Expect::problem(402, "payment_declined"),
         false => Expect::ok(200, vec![("/status", "confirmed".into()), ("/total/amount", usd(total))]),
@@ -172,7 +173,7 @@ pub(super) fn refund(shop: &Shop, call: &Call, order: Tag, cents: i64, now: Time
 
 pub(super) fn decide_refund(shop: &mut Shop, tag: Tag, now: Time) -> Expect {
     let Refund { order, cents, two_steps, .. } = shop.refunds[&tag];
-    let declined = method_of(shop, order) == Pay::RefundDeclined;
+    let declined = method_of(shop, order) == Method::RefundDeclined;
     shop.refunds.get_mut(&tag).unwrap().status =
         if declined { RefundStatus::Declined } else { RefundStatus::Succeeded(now) };
     if !declined {
@@ -197,7 +198,7 @@ pub(super) fn decide_refund(shop: &mut Shop, tag: Tag, now: Time) -> Expect {
     answer
 }
 
-pub(super) fn method_of(shop: &Shop, order: Tag) -> Pay {
+pub(super) fn method_of(shop: &Shop, order: Tag) -> Method {
     match &shop.offers[&order].what {
         What::Checkout { cart, .. } => cart.method,
         What::Refund { order, .. } => method_of(shop, *order),

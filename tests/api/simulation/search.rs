@@ -66,8 +66,8 @@ impl Worlds {
         Self(Set::from_iter([World { shop: Arc::new(shop), ghosts: Vec::new() }]))
     }
 
-    pub fn len(&self) -> usize {
-        self.0.len()
+    pub fn are_none(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Any of the shops.
@@ -80,15 +80,15 @@ impl Worlds {
     }
 
     /// Nobody goes on with anything: their server has died.
-    pub fn without_ghosts(self) -> Self {
-        Self(self.0.into_iter().map(|world| World { ghosts: Vec::new(), ..world }).collect())
+    pub fn without_ghosts(&self) -> Self {
+        Self(self.0.iter().map(|world| World { ghosts: Vec::new(), shop: world.shop.clone() }).collect())
     }
 
     /// The shops that explain a burst of calls too. None are left if nothing does.
-    pub fn after(self, burst: &[Seen], lost: Lost, workers: Workers, now: Time) -> Self {
+    pub fn after(&self, burst: &[Seen], lost: Lost, workers: Workers, now: Time) -> Self {
         type State = (World, Vec<Progress>);
         let start = vec![Progress::Waiting; burst.len()];
-        let mut all: Set<State> = self.0.into_iter().map(|world| (world, start.clone())).collect();
+        let mut all: Set<State> = self.0.iter().map(|world| (world.clone(), start.clone())).collect();
         let mut fresh: Vec<State> = all.iter().cloned().collect();
         while let Some((world, progress)) = fresh.pop() {
             let mut reached: Vec<State> = Vec::new();

@@ -1,6 +1,7 @@
 //! The model of the shop: what it owes and holds, in plain values. Nothing of the server's code is in it.
 
-use super::calls::{Ask, Cart, Key, Pay, Tag, Who};
+use super::calls::{Ask, Cart, Key, Tag, Who};
+use countersign::payments::sandbox::Method;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Milliseconds.
@@ -251,7 +252,7 @@ pub fn same_attempt(one: &What, other: &What) -> bool {
 }
 
 /// What makes two carts one purchase.
-fn attempt(cart: &Cart) -> (Vec<(usize, i64)>, u8, Pay) {
+fn attempt(cart: &Cart) -> (Vec<(usize, i64)>, u8, Method) {
     let mut lines = cart.lines.clone();
     lines.sort_unstable();
     (lines, cart.place, cart.method)
